@@ -1,0 +1,18 @@
+from .access_token import AccessToken
+from .event import SessionEvent
+from .idempotency import IdempotencyRecord
+from .memory import WorkingMemoryRevision
+from .message import Message
+from .session import MetadataTerm, Session
+from .tool_call import ToolCall
+
+__all__ = [
+    "AccessToken",
+    "IdempotencyRecord",
+    "Message",
+    "MetadataTerm",
+    "Session",
+    "SessionEvent",
+    "ToolCall",
+    "WorkingMemoryRevision",
+]

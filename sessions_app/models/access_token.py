@@ -1,0 +1,17 @@
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+from knox.models import AbstractAuthToken
+
+
+class AccessToken(AbstractAuthToken):
+    """An account's key to the REST API, stored as a hash only."""
+
+    name = models.CharField(_("name"), max_length=255)
+    last_used_at = models.DateTimeField(_("last used"), null=True)
+
+    class Meta:
+        verbose_name = _("access token")
+        verbose_name_plural = _("access tokens")
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.token_key}…)"

@@ -1,0 +1,144 @@
+"""One transaction for one write, and the one lock that every write takes first."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from ..actors import Actor
+from ..errors import (
+    NotFound,
+    PermissionDenied,
+    SessionClosed,
+    SessionDeleted,
+    SessionExpired,
+    VersionMismatch,
+)
+from ..models import Session
+from ..states import SessionStatus
+
+_inside: ContextVar[bool] = ContextVar("inside_write_transaction", default=False)
+
+_REFUSALS = {
+    SessionStatus.CLOSED: SessionClosed,
+    SessionStatus.EXPIRED: SessionExpired,
+}
+
+
+@contextmanager
+def write_transaction() -> Iterator[None]:
+    """Open a transaction, or join the one that an enclosing call of this opened.
+
+    Joining instead of nesting: what failed inside takes the whole write back, and no savepoint is
+    paid for. Inside a *foreign* ``atomic`` block it is a savepoint, so that the caller's
+    transaction stays usable after a refusal (report CON-04).
+    """
+    if _inside.get():
+        yield
+        return
+    token = _inside.set(True)
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        _inside.reset(token)
+
+
+@contextmanager
+def locked_session(
+    session_id: str, *, actor: Actor, if_match: int | None = None
+) -> Iterator[Session]:
+    """Lock the session's row, yield it, and store the fields that were changed meanwhile.
+
+    On SQLite the lock is the write transaction itself (``BEGIN IMMEDIATE``): there
+    ``select_for_update`` does nothing.
+
+    Raises:
+        NotFound: unknown, or another account's.
+        SessionDeleted: only its tombstone is left.
+        VersionMismatch: ``if_match`` is given and not the session's version.
+    """
+    with write_transaction():
+        session = _lock(session_id, actor)
+        if session.status == SessionStatus.DELETED:
+            raise deleted(session)
+        if if_match is not None and if_match != session.version:
+            raise version_mismatch(session.version)
+        before = _stored_fields(session)
+        yield session
+        after = _stored_fields(session)
+        if changed := [name for name, value in after.items() if before[name] != value]:
+            session.save(update_fields=changed)
+
+
+def require_active(session: Session) -> None:
+    """Refuse a write into a session that is not ACTIVE (call after settling what has lapsed).
+
+    Raises:
+        SessionClosed, SessionExpired: resume it first.
+    """
+    if refusal := _REFUSALS.get(SessionStatus(session.status)):
+        raise refusal(
+            f"The session {session.session_id} is {session.status}.",
+            session_id=session.session_id,
+            current_status=session.status,
+            version=session.version,
+        )
+
+
+def deleted(session: Session) -> SessionDeleted:
+    return SessionDeleted(
+        f"The session {session.session_id} was deleted.",
+        session_id=session.session_id,
+        current_status=session.status,
+        deleted_at=session.deleted_at,
+    )
+
+
+def version_mismatch(version: int) -> VersionMismatch:
+    return VersionMismatch(f"The current version is {version}.", version=version)
+
+
+def touch(session: Session, *, now: datetime, activity: bool = True) -> int:
+    """Begin one change: give it its version, and store when it was. Returns the version.
+
+    Activity postpones expiry; changes of title or metadata and maintenance do not.
+    """
+    session.version += 1
+    session.updated_at = now
+    if activity:
+        session.last_activity_at = now
+        reschedule(session)
+    return session.version
+
+
+def reschedule(session: Session) -> None:
+    """Set ``expires_at``: last activity and idle timeout, or the active run's deadline if later.
+
+    Source: lifecycle page, "Expiry"; report TTL-01 (a session that expired under a long tool call).
+    """
+    if session.status != SessionStatus.ACTIVE or session.idle_timeout_seconds is None:
+        session.expires_at = None
+        return
+    idle_until = session.last_activity_at + timedelta(seconds=session.idle_timeout_seconds)
+    session.expires_at = max(idle_until, session.active_run_deadline or idle_until)
+
+
+def _lock(session_id: str, actor: Actor) -> Session:
+    session = (
+        Session.objects.writable_by(actor).select_for_update().filter(pk=session_id).first()
+    )
+    if session is not None:
+        return session
+    if Session.objects.readable_by(actor).filter(pk=session_id).exists():
+        raise PermissionDenied(f"The session {session_id} may be read, not written.")
+    raise NotFound(f"There is no session {session_id}.")
+
+
+def _stored_fields(session: Session) -> dict[str, Any]:
+    return {
+        field.attname: getattr(session, field.attname) for field in session._meta.concrete_fields
+    }
