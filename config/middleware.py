@@ -1,0 +1,86 @@
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from typing import TYPE_CHECKING, cast
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
+
+from sessions_app.ids import new_id
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
+
+access_log = logging.getLogger("dossier.access")
+
+# What is safe in a log line and a header, and long enough for a UUID or a trace parent.
+_SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+class RequestIdMiddleware:
+    """Give each request an id that the answer, its problem document and the log line share."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        request_id = _request_id(request)
+        request.request_id = request_id  # type: ignore[attr-defined]
+        # The path as it was asked for; the query string stays out, people search for names in it.
+        path = request.path
+        response = self.get_response(request)
+        response.headers["X-Request-Id"] = request_id
+        access_log.info(
+            "%s %s %s %.1fms %s",
+            request.method,
+            path.encode("unicode_escape").decode(),
+            response.status_code,
+            (time.perf_counter() - started) * 1000,
+            request_id,
+        )
+        return response
+
+
+def _request_id(request: HttpRequest) -> str:
+    given = request.headers.get("X-Request-Id", "")
+    return given if _SANE_REQUEST_ID.fullmatch(given) else new_id("req")
+
+
+class TrailingSlashMiddleware:
+    """Answer /api/…/ as /api/…: never by redirect, which would drop a POST's body."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info.startswith("/api/") and request.path_info.endswith("/"):
+            request.path_info = request.path_info[:-1]
+            request.path = request.path[:-1]
+        return self.get_response(request)
+
+
+class ChunkedBodies:
+    """Give a request body that came without a length (chunked, HTTP/2) its length.
+
+    Django reads CONTENT_LENGTH bytes, so that it would take such a body for an empty one. One byte
+    over the limit is read, which is enough for the parser to refuse it.
+    """
+
+    def __init__(self, application: "WSGIApplication") -> None:
+        self.application = application
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        ends_by_itself = environ.get("wsgi.input_terminated", False)
+        if ends_by_itself and not environ.get("CONTENT_LENGTH"):
+            # read(n) only: after it, the server's own read() would lose what is already buffered.
+            body = cast(bytes, environ["wsgi.input"].read(settings.MAX_BODY_BYTES + 1))
+            environ["CONTENT_LENGTH"] = str(len(body))
+            environ["wsgi.input"] = BytesIO(body)
+        return self.application(environ, start_response)

@@ -1,0 +1,273 @@
+"""All settings, all from the environment; a variable that cannot be right stops the start.
+
+The variables are read from the process's environment first and then from the file ``.env`` beside
+``manage.py`` (``ENV_FILE`` names another file; empty: none). README.md has the table.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from environs import Env, validate
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = Env()
+if env_file := env.str("ENV_FILE", str(BASE_DIR / ".env")):
+    env.read_env(env_file, recurse=False)
+
+positive = validate.Range(min=1)
+not_negative = validate.Range(min=0)
+
+# --- Who may talk to the server, and over what ---
+
+DEBUG = env.bool("DEBUG", False)
+# A known key lets anyone forge an operator's login, so only DEBUG has a default.
+SECRET_KEY = (
+    env.str("SECRET_KEY", "only-for-debugging")
+    if DEBUG
+    else env.str("SECRET_KEY", validate=validate.Length(min=32))
+)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+
+HTTPS = env.bool("HTTPS", False)
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS
+# Probes come from inside, past the proxy that speaks TLS.
+SECURE_REDIRECT_EXEMPT = [r"^(api/v1/)?(healthz|readyz)$"]
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+# The server itself speaks plain HTTP; with HTTPS a proxy stands before it and sets this header.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+X_FRAME_OPTIONS = "DENY"
+
+# --- Server processes ---
+
+HOST = env.str("HOST", "127.0.0.1")
+PORT = env.int("PORT", 8000, validate=validate.Range(min=1, max=65535))
+WORKERS = env.int("WORKERS", 2, validate=positive)
+THREADS = env.int("THREADS", 4, validate=positive)
+SWEEP_INTERVAL = env.int("SWEEP_INTERVAL", 10, validate=positive)
+
+# --- Limits that clients meet ---
+
+MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 10 * 1024 * 1024, validate=positive)
+MAX_PAGE_BYTES = env.int("MAX_PAGE_BYTES", 16 * 1024 * 1024, validate=positive)
+MAX_MESSAGES_PER_BATCH = env.int("MAX_MESSAGES_PER_BATCH", 1000, validate=positive)
+MAX_METADATA_BYTES = env.int("MAX_METADATA_BYTES", 16 * 1024, validate=positive)
+MAX_WORKING_MEMORY_BYTES = env.int("MAX_WORKING_MEMORY_BYTES", 256 * 1024, validate=positive)
+MAX_JSON_DEPTH = env.int("MAX_JSON_DEPTH", 100, validate=positive)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+
+IDEMPOTENCY_TTL_HOURS = env.int("IDEMPOTENCY_TTL_HOURS", 24, validate=positive)
+DEFAULT_LEASE_SECONDS = env.int(
+    "DEFAULT_LEASE_SECONDS", 300, validate=validate.Range(min=10, max=86_400)
+)
+PENDING_TTL_HOURS = env.int("PENDING_TTL_HOURS", 24, validate=positive)
+WAITING_TTL_DAYS = env.int("WAITING_TTL_DAYS", 7, validate=positive)
+
+# --- Database ---
+
+DB_LOCK_TIMEOUT = env.int("DB_LOCK_TIMEOUT", 10, validate=positive)
+DB_STATEMENT_TIMEOUT = env.int("DB_STATEMENT_TIMEOUT", 30, validate=not_negative)
+SQLITE_SYNCHRONOUS = env.str(
+    "SQLITE_SYNCHRONOUS", "FULL", validate=validate.OneOf(["NORMAL", "FULL", "EXTRA"])
+)
+
+
+def _sqlite_options() -> dict[str, Any]:
+    """WAL, so that readers never wait for the writer; IMMEDIATE, so that writers wait in turn.
+
+    A transaction that starts by reading and then writes cannot wait for another writer: SQLite
+    answers "database is locked" at once, whatever the timeout.
+    """
+    pragmas = {
+        "journal_mode": "WAL",
+        "synchronous": SQLITE_SYNCHRONOUS,
+        "foreign_keys": "ON",
+        "temp_store": "MEMORY",
+        "cache_size": -32_000,  # KiB
+        "mmap_size": 128 * 1024 * 1024,
+        "journal_size_limit": 64 * 1024 * 1024,
+    }
+    return {
+        "timeout": DB_LOCK_TIMEOUT,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "; ".join(f"PRAGMA {name}={value}" for name, value in pragmas.items()),
+    }
+
+
+def _postgresql_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Bound how long a statement may wait or run; what the URL says stands."""
+    timeouts = (
+        f"-c lock_timeout={DB_LOCK_TIMEOUT}s -c statement_timeout={DB_STATEMENT_TIMEOUT}s "
+        f"-c idle_in_transaction_session_timeout={2 * DB_STATEMENT_TIMEOUT}s"
+    )
+    options = f"{timeouts} {given.get('options', '')}".strip()
+    return {"application_name": "dossier"} | given | {"options": options}
+
+
+def _database() -> dict[str, Any]:
+    database: dict[str, Any] = dict(env.dj_db_url("DATABASE_URL", "sqlite:///var/dossier.sqlite3"))
+    if database["ENGINE"] == "django.db.backends.sqlite3":
+        if database["NAME"] != ":memory:":
+            # A relative name means the same file whatever folder the command is called from.
+            database["NAME"] = str(BASE_DIR / database["NAME"])
+            Path(database["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+        database["OPTIONS"] = _sqlite_options()
+    elif database["ENGINE"] == "django.db.backends.postgresql":
+        database["OPTIONS"] = _postgresql_options(database.get("OPTIONS", {}))
+    else:
+        raise ValueError("DATABASE_URL must begin with sqlite:// or postgres://")
+    # A thread keeps its connection (None: for ever) and looks before each request that it lives.
+    database["CONN_MAX_AGE"] = env.int("DB_CONN_MAX_AGE", None)
+    database["CONN_HEALTH_CHECKS"] = True
+    return database
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Application ---
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "knox",
+    "sessions_app",
+    "runs_app",
+]
+
+MIDDLEWARE = [
+    "config.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.middleware.TrailingSlashMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
+
+# --- Languages and time ---
+
+USE_TZ = True
+TIME_ZONE = env.str("TIME_ZONE", "UTC")
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LANGUAGE_CODE = env.str(
+    "LANGUAGE_CODE", "en", validate=validate.OneOf([code for code, _name in LANGUAGES])
+)
+LOCALE_PATHS = [BASE_DIR / "locale"]
+
+# --- Static files: served from where the packages keep them, so that nothing has to be collected ---
+
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- REST API ---
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["config.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["config.authentication.MayUseAPI"],
+    "DEFAULT_PARSER_CLASSES": ["config.json_http.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["config.json_http.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.json_http.AlwaysJSON",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "config.problems.exception_handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    "TEST_REQUEST_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+}
+
+KNOX_TOKEN_MODEL = "sessions_app.AccessToken"  # noqa: S105 (a model's name)
+REST_KNOX = {
+    "AUTH_HEADER_PREFIX": "Bearer",
+    # Agents run unattended: a token lives until it is revoked, unless it was given an end.
+    "TOKEN_TTL": None,
+    "AUTO_REFRESH": False,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Dossier",
+    "DESCRIPTION": "Sessions of AI agents: raw history, working memory, tool calls and runs.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+# --- Logs: one line per record to stderr, never a body, a query string or a token ---
+
+LOG_LEVEL = env.str(
+    "LOG_LEVEL",
+    "INFO",
+    validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]),
+)
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} [{process}] {message}", "style": "{"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        # Django would mail its errors and print to the console only in DEBUG.
+        "django": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
+        # SQL carries what people wrote.
+        "django.db.backends": {"level": "INFO"},
+        # A refused request is already one line of dossier.access.
+        "django.request": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+    },
+}

@@ -1,0 +1,40 @@
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.permissions import AllowAny
+
+from config.health import healthz, readyz
+
+# The schema and its reader are public, and are not what the API's own renderer makes.
+PUBLIC = {
+    "authentication_classes": [],
+    "permission_classes": [AllowAny],
+    "content_negotiation_class": DefaultContentNegotiation,
+}
+
+
+def _around_the_api(namespace: str) -> list[URLPattern | URLResolver]:
+    """What stands both at the root and under the version, as people look in both places."""
+    schema = SpectacularJSONAPIView.as_view(**PUBLIC)
+    docs = SpectacularSwaggerView.as_view(url_name=f"{namespace}-openapi", **PUBLIC)
+    return [
+        path("openapi.json", schema, name=f"{namespace}-openapi"),
+        path("docs", docs, name=f"{namespace}-docs"),
+        path("healthz", healthz, name=f"{namespace}-healthz"),
+        path("readyz", readyz, name=f"{namespace}-readyz"),
+    ]
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/", include(_around_the_api("v1"))),
+    path("api/v1/", include("sessions_app.api.urls")),
+    path("api/v1/", include("runs_app.api.urls")),
+    path("admin/", admin.site.urls),
+    *_around_the_api("root"),
+]
+
+handler400 = "config.problems.handler400"
+handler403 = "config.problems.handler403"
+handler404 = "config.problems.handler404"
+handler500 = "config.problems.handler500"

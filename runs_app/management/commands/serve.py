@@ -1,0 +1,131 @@
+import os
+import secrets
+import socket
+import sys
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections, transaction
+from django.utils.module_loading import import_string
+from granian import Granian
+from granian.constants import Interfaces
+from granian.log import LogLevels
+
+from runs_app.management.processes import Family, end_with_parent
+from sessions_app.services.tokens import issue_token
+
+FIRST_RUN = """
+First run. What follows is shown only now:
+
+  Operator     {operator} / {password}
+  Agent token  {token}
+
+Try it in another terminal, line by line:
+
+SESSION=$(curl -sS {api}/sessions {headers} -d '{{"agent_id": "demo", "title": "First session"}}' \
+| grep -o 'sess_[0-9a-z]*' | head -n 1); echo "$SESSION"
+curl -sS {api}/sessions/$SESSION/messages {headers} -d '{{"role": "user", "content": "Hello"}}'
+curl -sS {api}/sessions/$SESSION/context {headers}
+"""
+
+LATER_RUN = """
+The operator's password and the agent's token were printed at the first run. New ones:
+manage.py changepassword operator, manage.py create_token agent --name NAME.
+"""
+
+
+class Command(BaseCommand):
+    help = (
+        "Migrates the database, makes the first accounts, and serves: worker processes and the "
+        "sweep, until SIGTERM or Ctrl-C. Everything is set by the environment (see README.md)."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        _refuse_taken_port()
+        # Once, before there are workers: two migrations at a time would trip over each other.
+        call_command("migrate", interactive=False, verbosity=0)
+        self.stdout.write(_greeting())
+        # A connection does not survive a fork.
+        connections.close_all()
+        sys.exit(Family(server=_run_server, chore=_run_sweep).run())
+
+
+def _refuse_taken_port() -> None:
+    """Ask before anything is made: the server shares its port with whoever allows that."""
+    family = socket.AF_INET6 if ":" in settings.HOST else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.HOST, settings.PORT))
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {settings.HOST}:{settings.PORT} ({error.strerror}). "
+                "Choose another with HOST and PORT."
+            ) from error
+
+
+def _greeting() -> str:
+    address = _address()
+    places = (
+        f"Dossier serves at {address} (Ctrl-C stops it)\n\n"
+        f"  API          {address}/api/v1\n"
+        f"  API docs     {address}/docs\n"
+        f"  Admin        {address}/admin/\n"
+    )
+    return places + (_first_run(address) or LATER_RUN)
+
+
+def _address() -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.HOST, settings.HOST)  # noqa: S104
+    return f"http://{host}:{settings.PORT}"
+
+
+@transaction.atomic
+def _first_run(address: str) -> str | None:
+    """Make an operator and an agent where there is nobody; None where there is."""
+    accounts = get_user_model().objects
+    if accounts.exists():
+        return None
+    password = secrets.token_urlsafe(15)
+    operator = accounts.create_superuser("operator", password=password)
+    token = issue_token(account=accounts.create_user("agent"), name="first run")
+    return FIRST_RUN.format(
+        operator=operator.get_username(),
+        password=password,
+        token=token,
+        api=f"{address}/api/v1",
+        headers=f"-H 'Authorization: Bearer {token}' -H 'Content-Type: application/json'",
+    )
+
+
+def _run_server() -> None:
+    server = Granian(
+        target=settings.WSGI_APPLICATION,
+        address=settings.HOST,
+        port=settings.PORT,
+        interface=Interfaces.WSGI,
+        workers=settings.WORKERS,
+        blocking_threads=settings.THREADS,
+        # An idle thread that ends takes its database connection with it: keep both.
+        blocking_threads_idle_timeout=600,
+        websockets=False,
+        respawn_failed_workers=True,
+        workers_kill_timeout=10,
+        log_level=LogLevels.warning,
+        log_dictconfig=settings.LOGGING,
+    )
+    server.serve(target_loader=partial(_load_application, os.getpid()), wrap_loader=False)
+
+
+def _load_application(parent: int) -> Any:
+    """The first thing that each worker process does."""
+    end_with_parent(parent)
+    return import_string(settings.WSGI_APPLICATION)
+
+
+def _run_sweep() -> None:
+    call_command("expire_sessions", loop=settings.SWEEP_INTERVAL)

@@ -1,0 +1,179 @@
+"""The real server as processes of its own, to be killed and started again.
+
+    with fresh_database(tmp_path) as url, LiveServer(database_url=url) as server:
+        requests.get(f"{server.url}/readyz")
+        server.kill()
+        server.start()
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 60
+STOP_SECONDS = 30
+
+
+class LiveServer:
+    """`manage.py serve` on a port of its own; ``settings`` are environment variables."""
+
+    def __init__(self, *, database_url: str, **settings: str | int) -> None:
+        self.port = int(settings.pop("PORT", 0)) or _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._output = Path(tempfile.mkstemp(prefix="dossier-", suffix=".log")[1])
+        self._process: subprocess.Popen[bytes] | None = None
+        self._environment = _environment(DATABASE_URL=database_url, PORT=self.port, **settings)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        self._output.unlink(missing_ok=True)
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start on the same port and database; return when /readyz is 200."""
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # a process group that can be killed at one blow
+            )
+        if wait:
+            self._wait_until_ready()
+
+    def kill(self) -> None:
+        """SIGKILL for every process at once, like a power cut for the program."""
+        process = self.process
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._wait_until_gone()
+
+    def stop(self) -> int | None:
+        """SIGTERM, as a service manager does; answer the exit code."""
+        if self._process is None:
+            return None
+        self._process.terminate()
+        try:
+            return self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def manage(self, *arguments: str) -> str:
+        """Run a command beside the server, on its database; answer what it printed."""
+        finished = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout.strip()
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "the server was not started"
+        return self._process
+
+    @property
+    def output(self) -> str:
+        """What all its processes printed, over all starts."""
+        return self._output.read_text()
+
+    @property
+    def token(self) -> str:
+        """The agent's token, which the first run on this database printed."""
+        found = re.search(r"Agent token +(\S+)", self.output)
+        assert found, self.output
+        return found[1]
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, f"the server ended:\n{self.output}"
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                urllib.request.urlopen(f"{self.url}/readyz", timeout=5).close()
+                return
+            time.sleep(0.05)
+        raise TimeoutError(f"not ready after {START_SECONDS} s:\n{self.output}")
+
+    def _wait_until_gone(self) -> None:
+        deadline = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) != 0:
+                    return
+            time.sleep(0.01)
+        raise TimeoutError(f"something still answers on port {self.port}")
+
+
+@contextlib.contextmanager
+def fresh_database(folder: Path) -> Iterator[str]:
+    """An empty database of the kind that the suite runs on, as a DATABASE_URL."""
+    url = os.environ.get("DATABASE_URL", "")
+    if not url.startswith("postgres"):
+        yield f"sqlite:///{folder / 'live.sqlite3'}"
+        return
+    name = f"dossier_live_{secrets.token_hex(6)}"
+    with psycopg.connect(_with_database(url, "postgres"), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield _with_database(url, name)
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def _with_database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def _environment(**settings: str | int) -> dict[str, str]:
+    own = {
+        "ENV_FILE": "",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "SECRET_KEY": "a-key-for-live-servers-that-guards-nothing-0123456789",
+        "HOST": "127.0.0.1",
+    }
+    return os.environ | own | {name: str(value) for name, value in settings.items()}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,19 @@
+"""The real settings, without .env: a developer's own settings must not decide what passes.
+
+DATABASE_URL of the environment chooses the database that the suite runs on.
+"""
+
+import os
+
+os.environ.update(
+    ENV_FILE="",
+    SECRET_KEY="a-key-for-tests-that-guards-nothing-at-all-0123456789",
+    DEBUG="false",
+    HTTPS="false",
+    LOG_LEVEL="WARNING",
+)
+
+from config.settings import *  # noqa: E402, F403
+
+# Tests make many accounts; a password's hash may be cheap here.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
