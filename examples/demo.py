@@ -211,6 +211,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="A session that is still there this afternoon.")
     parser.add_argument("--folder", type=Path, help="work in this folder and keep everything in it")
     folder: Path | None = parser.parse_args().folder
+    # Whoever ends the demo early ends its server with it: the finally blocks run.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
     # A proxy of the environment cannot reach this machine's loopback.
     os.environ["no_proxy"] = "127.0.0.1"
     try:
