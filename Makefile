@@ -45,7 +45,7 @@ types: $(DEV_DEPS) ## mypy
 
 contracts: $(DEV_DEPS) ## who may import whom
 	@echo "== import contracts"
-	@$(BIN)/lint-imports --no-timings
+	@$(BIN)/lint-imports
 
 migrations-check: $(DEV_DEPS) ## every change of a model has its migration
 	@echo "== migrations"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
-from environs import Env, validate
+from environs import Env, EnvError, validate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -121,7 +121,7 @@ def _database() -> dict[str, Any]:
     elif database["ENGINE"] == "django.db.backends.postgresql":
         database["OPTIONS"] = _postgresql_options(database.get("OPTIONS", {}))
     else:
-        raise ValueError("DATABASE_URL must begin with sqlite:// or postgres://")
+        raise EnvError("DATABASE_URL must begin with sqlite:// or postgres://")
     # A thread keeps its connection (None: for ever) and looks before each request that it lives.
     database["CONN_MAX_AGE"] = env.int("DB_CONN_MAX_AGE", None)
     database["CONN_HEALTH_CHECKS"] = True
@@ -204,7 +204,7 @@ LANGUAGE_CODE = env.str(
 )
 LOCALE_PATHS = [BASE_DIR / "locale"]
 
-# --- Static files: served from where the packages keep them, so that nothing has to be collected ---
+# --- Static files: served from where the packages keep them; nothing has to be collected ---
 
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True

@@ -1,9 +1,7 @@
 """The real server as processes of its own, to be killed and started again.
 
-    with fresh_database(tmp_path) as url, LiveServer(database_url=url) as server:
-        requests.get(f"{server.url}/readyz")
-        server.kill()
-        server.start()
+``with fresh_database(tmp_path) as url, LiveServer(database_url=url) as server:`` gives
+``server.url`` and ``server.token``; ``server.kill()`` and ``server.start()`` as often as you like.
 """
 
 import contextlib
@@ -37,6 +35,7 @@ class LiveServer:
     def __init__(self, *, database_url: str, **settings: str | int) -> None:
         self.port = int(settings.pop("PORT", 0)) or _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.database_url = database_url
         self._output = Path(tempfile.mkstemp(prefix="dossier-", suffix=".log")[1])
         self._process: subprocess.Popen[bytes] | None = None
         self._environment = _environment(DATABASE_URL=database_url, PORT=self.port, **settings)

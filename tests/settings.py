@@ -13,7 +13,7 @@ os.environ.update(
     LOG_LEVEL="WARNING",
 )
 
-from config.settings import *  # noqa: E402, F403
+from config.settings import *  # noqa: F403
 
 # Tests make many accounts; a password's hash may be cheap here.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

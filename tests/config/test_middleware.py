@@ -1,0 +1,107 @@
+import logging
+from io import BytesIO
+
+import pytest
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+
+from config.middleware import ChunkedBodies, RequestIdMiddleware, TrailingSlashMiddleware
+
+
+class TestRequestId:
+    def test_is_made_where_none_came(self, client: Client):
+        first, second = (client.get("/healthz").headers["X-Request-Id"] for _ in range(2))
+        assert first.startswith("req_")
+        assert first != second
+
+    @pytest.mark.parametrize("given", ["a", "4bf92f35-77b3", "trace:1.2_3", "x" * 128])
+    def test_keeps_a_sane_one(self, client: Client, given):
+        response = client.get("/healthz", headers={"X-Request-Id": given})
+        assert response.headers["X-Request-Id"] == given
+
+    @pytest.mark.parametrize("given", ["", " ", "a b", "a\x7f", "ä", "<b>", "x" * 129, 'a"b'])
+    def test_replaces_one_that_could_do_harm(self, client: Client, given):
+        response = client.get("/healthz", headers={"X-Request-Id": given})
+        assert response.headers["X-Request-Id"].startswith("req_")
+
+    def test_reaches_the_view(self):
+        seen = []
+
+        def view(request: HttpRequest) -> HttpResponse:
+            seen.append(getattr(request, "request_id", None))
+            return HttpResponse()
+
+        request = RequestFactory().get("/", headers={"X-Request-Id": "mine"})
+        assert RequestIdMiddleware(view)(request).headers["X-Request-Id"] == "mine"
+        assert seen == ["mine"]
+
+    def test_is_on_errors_too(self, client: Client):
+        assert client.get("/no/such/page").headers["X-Request-Id"]
+
+    def test_logs_a_line_without_query_and_line_breaks(self, client: Client, caplog):
+        with caplog.at_level(logging.INFO, logger="dossier.access"):
+            client.get("/healthz%0Aforged", {"q": "private"}, headers={"X-Request-Id": "id-1"})
+        (record,) = caplog.records
+        assert record.getMessage().startswith(r"GET /healthz\nforged 404 ")
+        assert record.getMessage().endswith("ms id-1")
+
+
+class TestTrailingSlash:
+    @pytest.mark.parametrize(
+        ("asked", "answered"),
+        [
+            ("/api/v1/sessions/", "/api/v1/sessions"),
+            ("/api/v1/sessions", "/api/v1/sessions"),
+            ("/api/v1/sessions//", "/api/v1/sessions/"),
+            ("/admin/", "/admin/"),
+            ("/", "/"),
+        ],
+    )
+    def test_one_is_dropped_under_api(self, asked, answered):
+        seen = []
+
+        def view(request: HttpRequest) -> HttpResponse:
+            seen.append((request.path, request.path_info))
+            return HttpResponse()
+
+        TrailingSlashMiddleware(view)(RequestFactory().post(asked))
+        assert seen == [(answered, answered)]
+
+    def test_a_post_is_answered_in_place(self, client: Client):
+        assert client.get("/api/v1/healthz/").status_code == 200
+        assert client.post("/api/v1/healthz/").status_code == 405
+
+
+class TestChunkedBodies:
+    @staticmethod
+    def pass_through(environ: dict) -> tuple[str | None, bytes]:
+        """What the application behind it would read."""
+        seen = {}
+
+        def application(environ, start_response):
+            seen.update(environ)
+            return []
+
+        ChunkedBodies(application)(environ, lambda *_: lambda _data: None)
+        return seen.get("CONTENT_LENGTH"), seen["wsgi.input"].read()
+
+    def test_get_their_length(self):
+        environ = {"wsgi.input": BytesIO(b'{"a":1}'), "wsgi.input_terminated": True}
+        assert self.pass_through(environ) == ("7", b'{"a":1}')
+
+    def test_over_the_limit_show_that_they_are(self):
+        body = BytesIO(b"x" * (settings.MAX_BODY_BYTES + 1000))
+        length, _ = self.pass_through({"wsgi.input": body, "wsgi.input_terminated": True})
+        assert length == str(settings.MAX_BODY_BYTES + 1)
+
+    def test_a_body_with_a_length_is_left_alone(self):
+        environ = {
+            "wsgi.input": BytesIO(b"abcdef"),
+            "wsgi.input_terminated": True,
+            "CONTENT_LENGTH": "3",
+        }
+        assert self.pass_through(environ) == ("3", b"abcdef")
+
+    def test_a_server_that_cannot_end_a_body_is_not_read_from(self):
+        assert self.pass_through({"wsgi.input": BytesIO(b"abc")}) == (None, b"abc")

@@ -1,0 +1,186 @@
+"""`manage.py serve` as its users meet it: started, pasted from, killed, stopped."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.db import connection
+
+from tests.live_server import LiveServer, fresh_database
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    with fresh_database(tmp_path) as url, LiveServer(database_url=url, WORKERS=1) as server:
+        yield server
+
+
+class TestTheFirstRun:
+    def test_prints_lines_that_work_when_pasted(self, server):
+        if not shutil.which("curl"):
+            pytest.skip("curl is not installed")
+        lines = [line for line in server.output.splitlines() if "curl -sS" in line]
+        finished = subprocess.run(
+            ["bash", "-euo", "pipefail"],
+            input="\n".join(lines),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        session_id, answers = finished.stdout.split("\n", 1)
+        assert re.fullmatch("sess_[0-9a-z]{26}", session_id)
+        appended, end = json.JSONDecoder().raw_decode(answers)
+        packet = json.loads(answers[end:])
+        assert appended["created_count"] == 1
+        assert packet["session"]["session_id"] == session_id
+        assert [message["content"] for message in packet["messages"]] == ["Hello"]
+
+    def test_shows_its_secrets_once(self, server):
+        assert "operator / " in server.output
+        token = server.token
+        server.restart()
+        assert server.output.count(token) == 4  # the line itself and three commands
+        assert "printed at the first run" in server.output
+
+    def test_makes_an_operator_who_can_log_in(self, server):
+        password = re.search(r"operator / (\S+)", server.output)[1]
+        checked = server.manage(
+            "shell",
+            "--no-imports",
+            "-c",
+            "from django.contrib.auth import authenticate;"
+            f"print(authenticate(username='operator', password='{password}').is_superuser)",
+        )
+        assert checked == "True"
+
+
+class TestStopping:
+    def test_sigterm_ends_every_process_and_is_a_success(self, server):
+        processes = processes_of(server)
+        assert len(processes) >= 4
+        assert server.stop() == 0
+        assert not alive(processes)
+
+    def test_ctrl_c_does_too_without_a_word(self, server):
+        processes = processes_of(server)
+        os.killpg(server.process.pid, signal.SIGINT)
+        assert server.process.wait(20) == 0
+        assert not alive(processes)
+        assert "Unexpected exit" not in server.output
+        assert "Traceback" not in server.output
+
+    def test_children_follow_a_parent_that_was_killed(self, server):
+        processes = processes_of(server)
+        server.process.kill()
+        server.process.wait()
+        wait_until(lambda: not alive(processes))
+
+    def test_a_killed_worker_is_replaced(self, server):
+        (worker,) = children_of(children_of(server.process.pid)[0])
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: answers(server))
+        assert server.process.poll() is None
+
+    def test_a_killed_server_process_fails_the_command(self, server):
+        processes = processes_of(server)
+        os.kill(children_of(server.process.pid)[0], signal.SIGKILL)
+        assert server.process.wait(20) not in {0, None}
+        wait_until(lambda: not alive(processes))
+
+    def test_a_killed_sweep_is_started_again(self, server):
+        main, sweep = children_of(server.process.pid)
+        os.kill(sweep, signal.SIGKILL)
+        wait_until(lambda: len(set(children_of(server.process.pid)) - {main, sweep}) == 1)
+        assert answers(server)
+
+    def test_starts_again_on_the_same_port_after_sigkill(self, server):
+        token = server.token
+        for _ in range(3):
+            server.kill()
+            server.start()
+        assert server.token == token
+        assert answers(server)
+
+
+def test_a_taken_port_is_said_before_anything_is_made(tmp_path):
+    database = tmp_path / "never.sqlite3"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        server = LiveServer(database_url=f"sqlite:///{database}", PORT=taken.getsockname()[1])
+        server.start(wait=False)
+        assert server.process.wait(30) == 1
+    assert "Cannot listen on 127.0.0.1" in server.output
+    assert "Agent token" not in server.output
+    assert not database.exists()
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="connections cost there")
+def test_threads_keep_their_connections(server):
+    assert connection.vendor == "postgresql"
+    url = server.database_url
+    with psycopg.connect(url, autocommit=True) as watcher:
+        for _ in range(30):
+            answers(server)
+        before = backends(watcher)
+        for _ in range(30):
+            answers(server)
+        assert backends(watcher) == before
+
+
+def backends(watcher: psycopg.Connection) -> set[int]:
+    rows = watcher.execute(
+        "SELECT pid FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name = 'dossier'"
+    )
+    return {pid for (pid,) in rows}
+
+
+def answers(server: LiveServer) -> bool:
+    try:
+        with urllib.request.urlopen(f"{server.url}/readyz", timeout=5) as response:
+            return response.status == 200
+    except OSError:
+        return False
+
+
+def children_of(pid: int) -> list[int]:
+    """In the order in which they were started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children]
+
+
+def processes_of(server: LiveServer) -> list[int]:
+    main, sweep = children_of(server.process.pid)
+    return [server.process.pid, main, sweep, *children_of(main)]
+
+
+def alive(processes: list[int]) -> list[int]:
+    return [pid for pid in processes if Path(f"/proc/{pid}").exists() and not is_zombie(pid)]
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
