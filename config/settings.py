@@ -29,7 +29,7 @@ SECRET_KEY = (
     else env.str("SECRET_KEY", validate=validate.Length(min=32))
 )
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 
 HTTPS = env.bool("HTTPS", False)
 SESSION_COOKIE_SECURE = HTTPS

@@ -56,7 +56,7 @@ class TestTheFirstRun:
         assert "printed at the first run" in server.output
 
     def test_makes_an_operator_who_can_log_in(self, server):
-        password = re.search(r"operator / (\S+)", server.output)[1]
+        (password,) = re.findall(r"operator / (\S+)", server.output)
         checked = server.manage(
             "shell",
             "--no-imports",
