@@ -28,7 +28,7 @@ SECRET_KEY = (
     if DEBUG
     else env.str("SECRET_KEY", validate=validate.Length(min=32))
 )
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost"])
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 
 HTTPS = env.bool("HTTPS", False)
@@ -261,13 +261,13 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
-        # Django would mail its errors and print to the console only in DEBUG.
-        "django": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
+        # Without Django's own handlers: mail to admins, and a second line on the console.
+        "django": {"handlers": [], "level": LOG_LEVEL},
         # SQL carries what people wrote.
         "django.db.backends": {"level": "INFO"},
         # A refused request is already one line of dossier.access.
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
-        "_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "_granian": {"level": "WARNING"},
     },
 }

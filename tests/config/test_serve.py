@@ -1,5 +1,6 @@
 """`manage.py serve` as its users meet it: started, pasted from, killed, stopped."""
 
+import http.client
 import json
 import os
 import re
@@ -65,6 +66,21 @@ class TestTheFirstRun:
             f"print(authenticate(username='operator', password='{password}').is_superuser)",
         )
         assert checked == "True"
+
+
+def test_a_chunked_body_arrives_whole(server):
+    client = http.client.HTTPConnection("127.0.0.1", server.port)
+    headers = {
+        "Authorization": f"Bearer {server.token}",
+        "Content-Type": "application/json",
+        "Transfer-Encoding": "chunked",
+    }
+    parts = iter([b'{"agent_id": ', b'"chunked"}'])
+    client.request("POST", "/api/v1/sessions", parts, headers, encode_chunked=True)
+    response = client.getresponse()
+    body = json.load(response)
+    client.close()
+    assert (response.status, body.get("agent_id")) == (201, "chunked")
 
 
 class TestStopping:

@@ -80,7 +80,9 @@ def _greeting() -> str:
 
 
 def _address() -> str:
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.HOST, settings.HOST)  # noqa: S104
+    everywhere = settings.HOST in {"0.0.0.0", "::"}  # noqa: S104
+    host = "127.0.0.1" if everywhere else settings.HOST
+    host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{settings.PORT}"
 
 
