@@ -14,7 +14,7 @@ from sessions_app.states import SessionStatus
 from .states import UNFINISHED, RunStatus
 
 if TYPE_CHECKING:
-    from .models import Run
+    from .models import Run  # noqa: F401  named in the base below
 
 _IS_ACTIVE = Q(session__active_run_id=F("run_id"))
 

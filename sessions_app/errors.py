@@ -21,6 +21,11 @@ class DossierError(Exception):
         super().__init__(self.detail)
 
 
+def pointer_token(key: str) -> str:
+    """A key as one token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
 class InvalidJSON(DossierError):
     code, title = "invalid_json", "The body is not acceptable JSON"
 

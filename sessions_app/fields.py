@@ -14,6 +14,10 @@ class JSONTextField(models.TextField):
     as it was (contract, "Values survive").
     """
 
+    # For the type checker's Django plugin: what the attribute takes and gives.
+    _pyi_private_set_type: JSONText  # type: ignore[assignment]
+    _pyi_private_get_type: JSONText  # type: ignore[assignment]
+
     def from_db_value(self, value: str | None, expression: Any, connection: Any) -> JSONText | None:
         return None if value is None else JSONText(value)
 
@@ -24,5 +28,4 @@ class JSONTextField(models.TextField):
         return None if value is None else JSONText.of(value).text
 
     def value_to_string(self, obj: models.Model) -> str:
-        value = self.value_from_object(obj)
-        return "" if value is None else value.text
+        return self.get_prep_value(self.value_from_object(obj)) or ""

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from .errors import InvalidJSON, InvalidRequest
+from .errors import InvalidJSON, InvalidRequest, pointer_token
 
 # A body wraps a field in at most this many levels: {"messages": [{"content": …}]}.
 _ENVELOPE_LEVELS = 3
@@ -180,7 +180,7 @@ def _plain(value: Any) -> str:
 def _find_unencodable(value: Any, pointer: str) -> tuple[str, str] | None:
     """The path of the first value that cannot be encoded, and why."""
     if isinstance(value, dict):
-        children = [(f"{pointer}/{key}", item) for key, item in value.items()]
+        children = [(f"{pointer}/{pointer_token(str(key))}", item) for key, item in value.items()]
     elif isinstance(value, list | tuple):
         children = [(f"{pointer}/{index}", item) for index, item in enumerate(value)]
     else:

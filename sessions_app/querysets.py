@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db.models import Q, QuerySet
 
@@ -10,7 +10,7 @@ from .actors import Actor
 from .states import OPEN_TOOL_CALLS, SessionStatus
 
 if TYPE_CHECKING:
-    from .models import Message, Session, ToolCall
+    from .models import Message, Session, ToolCall  # noqa: F401  named in the bases below
 
 
 def scope(actor: Actor, *, path: str = "") -> Q:
@@ -66,6 +66,11 @@ class MessageQuerySet(QuerySet["Message"]):
 
 
 class ToolCallQuerySet(QuerySet["ToolCall"]):
+    def readable_by(self, actor: Actor) -> "ToolCallQuerySet":
+        """Calls of sessions that the actor may read; a deleted session has none."""
+        living = self.exclude(session__status=SessionStatus.DELETED)
+        return living.filter(readable(actor, path="session__"))
+
     def open(self) -> "ToolCallQuerySet":
         """Calls that somebody still waits for."""
         return self.filter(status__in=OPEN_TOOL_CALLS)
@@ -81,8 +86,3 @@ class ToolCallQuerySet(QuerySet["ToolCall"]):
             message_sequence__isnull=False,
             result_sequence__isnull=True,
         ).order_by("-message_sequence", "id")
-
-
-def filter_kwargs(**values: Any) -> dict[str, Any]:
-    """The given filters that are set: absent ones (None) do not narrow anything."""
-    return {name: value for name, value in values.items() if value is not None}

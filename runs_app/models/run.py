@@ -1,3 +1,5 @@
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -58,6 +60,12 @@ class Run(UsageFields):
     started_at = models.DateTimeField(_("started at"), null=True)
     ended_at = models.DateTimeField(_("ended at"), null=True)
     session_version = models.BigIntegerField()
+
+    # Annotated by `RunQuerySet.effective`.
+    deadline: datetime | None
+    seen_at: datetime | None
+    first_sequence: int | None
+    last_sequence: int | None
 
     objects = RunQuerySet.as_manager()
 

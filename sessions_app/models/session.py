@@ -75,6 +75,7 @@ class Session(UsageFields):
     active_run_seen_at = models.DateTimeField(null=True)
     # The earliest deadline among queued and child runs.
     other_run_deadline = models.DateTimeField(null=True)
+    newest_run_id = models.CharField(max_length=MAX_ID_LENGTH, null=True)
     newest_run_status = models.CharField(_("newest run"), max_length=11, null=True)
     newest_run_deadline = models.DateTimeField(null=True)  # null: not queued, or the active one's
 
@@ -97,6 +98,9 @@ class Session(UsageFields):
     )
     forked_at_sequence = models.BigIntegerField(_("forked at"), null=True)
     imported_from = models.CharField(_("imported from"), max_length=255, null=True)
+
+    # Not stored: the version that `locked_session` found, from which a change counts.
+    version_when_locked: int = 0
 
     objects = SessionQuerySet.as_manager()
 

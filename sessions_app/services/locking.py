@@ -67,6 +67,7 @@ def locked_session(
             raise deleted(session)
         if if_match is not None and if_match != session.version:
             raise version_mismatch(session.version)
+        session.version_when_locked = session.version
         before = _stored_fields(session)
         yield session
         after = _stored_fields(session)
@@ -85,7 +86,7 @@ def require_active(session: Session) -> None:
             f"The session {session.session_id} is {session.status}.",
             session_id=session.session_id,
             current_status=session.status,
-            version=session.version,
+            version=session.version_when_locked,
         )
 
 
@@ -103,11 +104,12 @@ def version_mismatch(version: int) -> VersionMismatch:
 
 
 def touch(session: Session, *, now: datetime, activity: bool = True) -> int:
-    """Begin one change: give it its version, and store when it was. Returns the version.
+    """Mark the locked session as changed: its next version, and when. Returns the version.
 
-    Activity postpones expiry; changes of title or metadata and maintenance do not.
+    A transaction is one change, however many things it settles on the way. Activity postpones
+    expiry; changes of title or metadata and maintenance do not.
     """
-    session.version += 1
+    session.version = session.version_when_locked + 1
     session.updated_at = now
     if activity:
         session.last_activity_at = now
@@ -128,9 +130,7 @@ def reschedule(session: Session) -> None:
 
 
 def _lock(session_id: str, actor: Actor) -> Session:
-    session = (
-        Session.objects.writable_by(actor).select_for_update().filter(pk=session_id).first()
-    )
+    session = Session.objects.writable_by(actor).select_for_update().filter(pk=session_id).first()
     if session is not None:
         return session
     if Session.objects.readable_by(actor).filter(pk=session_id).exists():

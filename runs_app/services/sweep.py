@@ -1,0 +1,76 @@
+"""What time leaves to be done: a sweep may stop anywhere, and any number may run at once.
+
+Each session is settled in a transaction of its own, under its lock, after looking again: the same
+door that a write goes through (`SessionManager.settle`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from sessions_app.actors import Actor
+from sessions_app.errors import NotFound, SessionDeleted
+from sessions_app.models import IdempotencyRecord, Session
+from sessions_app.services import SessionManager
+
+
+@dataclass(slots=True)
+class Swept:
+    """How many sessions were settled and purged, and how many records dropped."""
+
+    settled: int = 0
+    purged: int = 0
+    idempotency_records: int = 0
+
+
+def due(*, now: datetime | None = None) -> Swept:
+    """What a sweep would do, without doing it."""
+    moment = now or timezone.now()
+    return Swept(
+        settled=Session.objects.due(now=moment).count(),
+        purged=Session.objects.awaiting_purge().count(),
+        idempotency_records=_old_records(moment).count(),
+    )
+
+
+def sweep(*, batch: int = 100, now: datetime | None = None) -> Swept:
+    """Do it all, ``batch`` rows at a time."""
+    moment = now or timezone.now()
+    manager = SessionManager(Actor.system())
+    done = Swept()
+    for session_id in _keys(Session.objects.due(now=moment), batch):
+        done.settled += _settle(manager, session_id, moment)
+    for session_id in _keys(Session.objects.awaiting_purge(), batch):
+        while not manager.purge(session_id=session_id, batch=batch):
+            pass
+        done.purged += 1
+    while keys := list(_old_records(moment).values_list("pk", flat=True)[:batch]):
+        done.idempotency_records += IdempotencyRecord.objects.filter(pk__in=keys).delete()[0]
+    return done
+
+
+def _settle(manager: SessionManager, session_id: str, now: datetime) -> bool:
+    try:
+        manager.settle(session_id=session_id, now=now)
+    except (NotFound, SessionDeleted):  # deleted since it was listed
+        return False
+    return True
+
+
+def _keys(rows: QuerySet[Session], batch: int) -> Iterator[str]:
+    """The ids of these rows, read a batch at a time in their order, each once."""
+    last = ""
+    while keys := list(
+        rows.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:batch]
+    ):
+        yield from keys
+        last = keys[-1]
+
+
+def _old_records(now: datetime) -> QuerySet[IdempotencyRecord]:
+    oldest = now - timedelta(hours=settings.IDEMPOTENCY_TTL_HOURS)
+    return IdempotencyRecord.objects.filter(created_at__lt=oldest).order_by("created_at")

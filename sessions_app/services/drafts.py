@@ -1,0 +1,137 @@
+"""A message as a client sends it, checked and taken apart: everything that needs no database.
+
+Content is not judged beyond its outer shape: providers add kinds of parts faster than any list of
+them could follow (contract, "Values survive").
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InvalidRequest
+from ..folding import folded_text
+from ..jsontext import JSONText
+from ..timestamps import parse_rfc3339, rfc3339
+from ..usage import Usage
+from .pairing import CallDraft, ResultDraft, calls_in, results_in
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+HEAD_ROLES = ("system", "developer")
+STATUSES = ("completed", "incomplete")
+MAX_NAME = 255
+
+# Names that the server gives: ignored on input, so that what was read can be sent back.
+_SERVER_OWNED = frozenset(
+    {
+        "object",
+        "message_id",
+        "session_id",
+        "sequence",
+        "type",
+        "run_id",
+        "attempt",
+        "expected_last_sequence",
+        "session_version",
+        "created_at",
+        "client_created_at",
+        "removed_at",
+        "superseded_at",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One message before it has a place in a session."""
+
+    role: str | None
+    type: str
+    body: JSONText
+    text: str
+    client_message_id: str | None
+    usage: Usage
+    calls: list[CallDraft]
+    results: list[ResultDraft]
+
+    @property
+    def opens_session(self) -> bool:
+        return self.role in HEAD_ROLES
+
+
+def draft_message(raw: Any, *, pointer: str) -> Draft:
+    """Check one message.
+
+    Raises:
+        InvalidRequest: by JSON pointer, what is not acceptable.
+    """
+    if not isinstance(raw, Mapping):
+        raise InvalidRequest.at(pointer, "must be an object")
+    body = {key: value for key, value in raw.items() if key not in _SERVER_OWNED}
+    if raw.get("created_at") is not None:
+        body["client_created_at"] = _timestamp(raw["created_at"], f"{pointer}/created_at")
+    text = JSONText.of(body, pointer=pointer, wrapped=1)
+    if "\ufffd" in text.text:  # U+0000 was replaced: the columns must hold what the body holds
+        body = text.value
+    _check(body, pointer)
+    item = body.get("item")
+    return Draft(
+        role=body.get("role"),
+        type=item["type"] if item else "message",
+        body=text,
+        text=folded_text(body.get("content")),
+        client_message_id=body.get("client_message_id"),
+        usage=Usage.from_client(body.get("usage"), pointer=f"{pointer}/usage"),
+        calls=calls_in(body, pointer=pointer),
+        results=results_in(body, pointer=pointer),
+    )
+
+
+def _check(body: Mapping[str, Any], pointer: str) -> None:
+    _check_role(body, pointer)
+    _check_content(body.get("content"), f"{pointer}/content")
+    for name in ("name", "client_message_id", "model"):
+        _check_string(body.get(name), f"{pointer}/{name}", longest=MAX_NAME)
+    if body.get("status", "completed") not in STATUSES:
+        raise InvalidRequest.at(f"{pointer}/status", f"must be one of {', '.join(STATUSES)}")
+    if not isinstance(body.get("is_error"), bool | None):
+        raise InvalidRequest.at(f"{pointer}/is_error", "must be a boolean")
+    if not isinstance(body.get("metadata"), Mapping | None):
+        raise InvalidRequest.at(f"{pointer}/metadata", "must be an object")
+
+
+def _check_role(body: Mapping[str, Any], pointer: str) -> None:
+    item, role = body.get("item"), body.get("role")
+    if item is not None:
+        if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
+            raise InvalidRequest.at(f"{pointer}/item", "must be an object with a type")
+        _check_string(item["type"], f"{pointer}/item/type", longest=64)
+        if role is None:
+            return
+    if role not in ROLES:
+        raise InvalidRequest.at(f"{pointer}/role", f"must be one of {', '.join(ROLES)}")
+
+
+def _check_content(content: Any, pointer: str) -> None:
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        raise InvalidRequest.at(pointer, "must be a string, null, or a list of parts")
+    for index, part in enumerate(content):
+        if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+            raise InvalidRequest.at(f"{pointer}/{index}", "must be an object with a type")
+
+
+def _check_string(value: Any, pointer: str, *, longest: int) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise InvalidRequest.at(pointer, "must be a string")
+    if len(value) > longest:
+        raise InvalidRequest.at(pointer, f"longer than {longest} characters")
+
+
+def _timestamp(value: Any, pointer: str) -> str:
+    try:
+        return rfc3339(parse_rfc3339(value))
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest.at(pointer, "must be an RFC 3339 timestamp with an offset") from error

@@ -1,0 +1,136 @@
+"""The one door through which a session's status changes."""
+
+from datetime import datetime
+
+from ..actors import Actor
+from ..errors import InvalidRequest, InvalidTransition
+from ..ids import new_id
+from ..jsontext import clean_text
+from ..models import Session, SessionEvent
+from ..signals import run_lapsed, session_ended
+from ..states import SESSION_TRANSITIONS, SessionStatus, Subject, ToolCallStatus
+from .locking import reschedule, touch
+from .tool_calls import close_open_calls
+
+_MAX_REASON = 1000
+_TIME_OF = {
+    SessionStatus.CLOSED: "closed_at",
+    SessionStatus.EXPIRED: "expired_at",
+    SessionStatus.DELETED: "deleted_at",
+}
+
+
+def move(
+    session: Session,
+    to: SessionStatus,
+    *,
+    actor: Actor,
+    reason: str,
+    now: datetime,
+    at: datetime | None = None,
+) -> None:
+    """Change the status, and write down who did it and why. ``at`` is when it took effect.
+
+    Leaving ACTIVE settles the session's unfinished runs first, then its open tool calls; an
+    expired session keeps its calls open, for a resumed run may still answer them.
+
+    Raises:
+        InvalidTransition: the table has no such arrow.
+    """
+    origin = SessionStatus(session.status)
+    if to not in SESSION_TRANSITIONS[origin]:
+        raise InvalidTransition(
+            f"A session that is {origin} cannot become {to}.",
+            session_id=session.session_id,
+            current_status=origin,
+        )
+    version = touch(session, now=now, activity=False)
+    if origin == SessionStatus.ACTIVE:
+        session_ended.send(
+            Session, session=session, status=to, actor=actor, reason=reason, now=now, at=at or now
+        )
+    if to in (SessionStatus.CLOSED, SessionStatus.DELETED):
+        close_open_calls(session, ToolCallStatus.CANCELLED, error_type="session_ended", now=now)
+    session.status = to
+    for status, field in _TIME_OF.items():
+        setattr(session, field, (at or now) if status == to else None)
+    if to == SessionStatus.ACTIVE:
+        session.last_activity_at = now
+    if to != SessionStatus.EXPIRED:
+        reschedule(session)
+    record_event(
+        session,
+        subject=Subject.SESSION,
+        subject_id=session.session_id,
+        from_status=origin,
+        to_status=to,
+        actor=actor,
+        reason=reason,
+        version=version,
+        now=now,
+    )
+
+
+def settle(session: Session, *, now: datetime) -> None:
+    """Write down what time has done to the session: runs interrupted first, then expiry.
+
+    The deadlines are compared in the locked row, so a session in time pays nothing.
+    Source: lifecycle page, "What lapsed is settled by the next successful write or by the sweep".
+    """
+    if session.status != SessionStatus.ACTIVE:
+        return
+    if any(
+        deadline is not None and deadline <= now
+        for deadline in (session.active_run_deadline, session.other_run_deadline)
+    ):
+        run_lapsed.send(Session, session=session, now=now)
+    if session.expires_at is not None and session.expires_at <= now:
+        move(
+            session,
+            SessionStatus.EXPIRED,
+            actor=Actor.system(),
+            reason="idle timeout",
+            now=now,
+            at=session.expires_at,
+        )
+
+
+def record_event(
+    session: Session,
+    *,
+    subject: Subject,
+    subject_id: str,
+    from_status: str | None,
+    to_status: str | None,
+    actor: Actor,
+    reason: str,
+    version: int,
+    now: datetime,
+) -> None:
+    """Append one lifecycle event to the session's own, gapless sequence."""
+    session.event_count += 1
+    SessionEvent.objects.create(
+        event_id=new_id("evt"),
+        session=session,
+        sequence=session.event_count,
+        subject=subject,
+        subject_id=subject_id,
+        from_status=from_status,
+        to_status=to_status,
+        actor_type=actor.type,
+        actor_id=actor.id,
+        reason=reason,
+        session_version=version,
+        created_at=now,
+    )
+
+
+def clean_reason(reason: str | None) -> str:
+    """A reason as it is stored.
+
+    Raises:
+        InvalidRequest: longer than 1,000 characters.
+    """
+    if reason is not None and len(reason) > _MAX_REASON:
+        raise InvalidRequest.at("/reason", f"longer than {_MAX_REASON} characters")
+    return clean_text(reason or "")

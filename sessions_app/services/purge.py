@@ -1,0 +1,69 @@
+"""Deleting for good: the tombstone at once, the rows in batches that may be interrupted.
+
+What is purged is found by introspection, so that a table added later is purged too (report
+DEL-02: deletes that left parts behind).
+"""
+
+from datetime import datetime
+
+from django.db import models
+
+from ..models import IdempotencyRecord, MetadataTerm, Session, SessionEvent
+from ..models.session import empty_object
+from ..usage import Usage
+
+# They stay with the tombstone: the events hold no content, the records lose their answers.
+_KEPT = (SessionEvent, IdempotencyRecord, Session)
+
+_BLANKED = (
+    "external_id",
+    "user_id",
+    "title",
+    "idle_timeout_seconds",
+    "parent_session_id",
+    "forked_at_sequence",
+    "imported_from",
+    "newest_run_id",
+    "newest_run_status",
+    "newest_run_deadline",
+)
+
+
+def blank(session: Session) -> None:
+    """Take everything that the client gave out of the row; owner, agent, times and counts stay."""
+    for name in _BLANKED:
+        setattr(session, name, None)
+    session.metadata, session.search_text = empty_object(), ""
+    session.working_memory_version = 0
+    Usage().store(session)
+    MetadataTerm.objects.filter(session=session).delete()
+    IdempotencyRecord.objects.filter(session=session).update(answer=None, headers=None)
+
+
+def purge_batch(session: Session, *, batch: int, now: datetime) -> int:
+    """Remove up to ``batch`` rows of a deleted session; 0 means that it is finished."""
+    for model in purged_models():
+        # Newest first: a row that points at an older one of its table goes before it.
+        doomed = model._base_manager.filter(session=session).order_by("-pk").values("pk")[:batch]
+        keys = [row["pk"] for row in doomed]
+        if keys:
+            rows = model._base_manager.filter(pk__in=keys)
+            rows._raw_delete(rows.db)
+            return len(keys)
+    session.purged_at = now
+    return 0
+
+
+def purged_models() -> list[type[models.Model]]:
+    """Every table with rows of a session, those that point at others of them first."""
+    found = {
+        relation.related_model
+        for relation in Session._meta.related_objects
+        if relation.related_model not in _KEPT
+    }
+    return sorted(found, key=lambda model: -_links(model, found))
+
+
+def _links(model: type[models.Model], others: set[type[models.Model]]) -> int:
+    targets = {field.related_model for field in model._meta.fields if field.is_relation}
+    return len((targets & others) - {model})

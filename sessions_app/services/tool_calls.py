@@ -1,0 +1,230 @@
+"""The tool history: calls that messages announce and answer, and calls recorded by themselves."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ..errors import InvalidTransition, OrphanToolResult
+from ..ids import new_id
+from ..jsontext import JSONText
+from ..models import Message, Session, ToolCall
+from ..states import FINAL_TOOL_CALLS, OPEN_TOOL_CALLS, TOOL_CALL_TRANSITIONS, ToolCallStatus
+from .drafts import Draft
+from .pairing import CallDraft, ResultDraft
+
+
+@dataclass(slots=True)
+class Linker:
+    """Ties the calls and results of new messages to the session's tool history, in order.
+
+    It holds what the database knew before, so that a result in a batch can answer a call of the
+    same batch; `store` writes both in one statement each.
+    """
+
+    session: Session
+    version: int
+    now: datetime
+    unanswered: list[ToolCall]
+    recorded: list[ToolCall]
+    made: list[ToolCall] = field(default_factory=list)
+    changed: dict[str, ToolCall] = field(default_factory=dict)
+
+    @classmethod
+    def load(
+        cls, session: Session, drafts: Sequence[Draft], *, version: int, now: datetime
+    ) -> "Linker":
+        """Read the earlier calls that these drafts may touch: a query only where one may exist."""
+        answered = {result.tool_call_id for draft in drafts for result in draft.results}
+        announced = {call.tool_call_id for draft in drafts for call in draft.calls}
+        calls = ToolCall.objects.filter(session=session)
+        unanswered, recorded = [], []
+        if answered and session.tool_call_count:
+            unanswered = list(calls.unanswered_in_chat(answered))
+        if announced and session.open_tool_call_count:
+            mine = calls.open().filter(message_sequence=None, tool_call_id__in=announced)
+            recorded = list(mine.order_by("id"))
+        return cls(session, version, now, unanswered, recorded)
+
+    def add(self, message: Message, draft: Draft) -> None:
+        """Take one stored message's results and calls into the history.
+
+        Raises:
+            OrphanToolResult: a result answers no unanswered call (report PAIR-04).
+        """
+        for result in draft.results:
+            self._answer(message, result)
+        announced = [self._announce(message, call) for call in draft.calls]
+        self.unanswered[:0] = announced
+
+    def store(self) -> None:
+        """Write the new calls and the changed ones, and count them in the session."""
+        ToolCall.objects.bulk_create(self.made)
+        made = {call.id for call in self.made}
+        changed = [call for call in self.changed.values() if call.id not in made]
+        if changed:
+            ToolCall.objects.bulk_update(changed, _LINKED_FIELDS)
+        self.session.tool_call_count += len(self.made)
+
+    def _announce(self, message: Message, draft: CallDraft) -> ToolCall:
+        call = self._take_recorded(draft) or self._make(message, draft)
+        call.message_sequence = message.sequence
+        self.changed[call.id] = call
+        return call
+
+    def _take_recorded(self, draft: CallDraft) -> ToolCall | None:
+        """A call that the agent recorded as started before it stored the message that made it."""
+        for call in self.recorded:
+            if call.tool_call_id == draft.tool_call_id:
+                self.recorded.remove(call)
+                return call
+        return None
+
+    def _make(self, message: Message, draft: CallDraft) -> ToolCall:
+        call = ToolCall(
+            id=new_id("call"),
+            session=self.session,
+            run_id=message.run_id,
+            tool_call_id=draft.tool_call_id,
+            name=draft.name,
+            arguments=draft.arguments,
+            size=len(draft.arguments or ""),
+            created_at=self.now,
+            session_version=self.version,
+        )
+        self.session.open_tool_call_count += 1
+        self.made.append(call)
+        return call
+
+    def _answer(self, message: Message, result: ResultDraft) -> None:
+        for call in self.unanswered:
+            if call.tool_call_id == result.tool_call_id:
+                self.unanswered.remove(call)
+                break
+        else:
+            raise OrphanToolResult(
+                f"{result.pointer}: no unanswered call has the id {result.tool_call_id[:80]!r}.",
+                tool_call_id=result.tool_call_id,
+                pointer=result.pointer,
+            )
+        call.result_sequence = message.sequence
+        finish(
+            self.session,
+            call,
+            ToolCallStatus.FAILED if result.is_error else ToolCallStatus.SUCCEEDED,
+            result=result.content,
+            version=self.version,
+            now=self.now,
+        )
+        self.changed[call.id] = call
+
+
+_LINKED_FIELDS = (
+    "message_sequence",
+    "result_sequence",
+    "status",
+    "result",
+    "size",
+    "started_at",
+    "finished_at",
+    "duration_ms",
+    "session_version",
+)
+
+
+def finish(
+    session: Session,
+    call: ToolCall,
+    status: ToolCallStatus,
+    *,
+    result: JSONText | None,
+    version: int,
+    now: datetime,
+) -> None:
+    """Give a call its result, and its status unless it already has a final one.
+
+    A late result of a cancelled call is stored and the status stays: a tool that ran is never
+    forgotten (lifecycle page, "Tool call").
+    """
+    call.session_version = version
+    if result is not None:
+        call.result = result
+        call.size = len(call.arguments or "") + len(result)
+    if call.status not in FINAL_TOOL_CALLS:
+        move_call(session, call, status)
+        call.started_at = call.started_at or call.created_at
+        call.finished_at = now
+        if call.duration_ms is None:
+            call.duration_ms = max(0, round((now - call.started_at).total_seconds() * 1000))
+
+
+def reopen(session: Session, calls: Iterable[ToolCall], *, version: int) -> None:
+    """Make calls whose result was removed unanswered again.
+
+    A status that the result did not give (cancelled, abandoned, settled) stays.
+    """
+    changed = list(calls)
+    for call in changed:
+        given_by_result = call.error_type is None and call.status != ToolCallStatus.CANCELLED
+        call.result, call.result_sequence = None, None
+        call.size = len(call.arguments or "")
+        call.session_version = version
+        if given_by_result:
+            call.status = ToolCallStatus.PENDING
+            call.finished_at, call.duration_ms = None, None
+            session.open_tool_call_count += 1
+    if changed:
+        ToolCall.objects.bulk_update(changed, _LINKED_FIELDS)
+
+
+def forget(session: Session, calls: Iterable[ToolCall]) -> None:
+    """Remove the calls of a removed message."""
+    removed = list(calls)
+    session.tool_call_count -= len(removed)
+    session.open_tool_call_count -= sum(call.status in OPEN_TOOL_CALLS for call in removed)
+    ToolCall.objects.filter(pk__in=[call.id for call in removed]).delete()
+
+
+def close_open_calls(
+    session: Session,
+    status: ToolCallStatus,
+    *,
+    error_type: str,
+    now: datetime,
+    run_id: str | None = None,
+) -> None:
+    """End the open calls of a run that ended, or of a session that leaves ACTIVE.
+
+    Source: report RUN-09 (a cancelled run's pending approval blocked the conversation for good).
+    """
+    if not session.open_tool_call_count:
+        return
+    calls = ToolCall.objects.filter(session=session).open()
+    if run_id is not None:
+        calls = calls.filter(run=run_id)
+    session.open_tool_call_count -= calls.update(
+        status=status, error_type=error_type, finished_at=now, session_version=session.version
+    )
+
+
+def move_call(session: Session, call: ToolCall, to: ToolCallStatus) -> None:
+    """Change a call's status, and count whether it is still open.
+
+    Raises:
+        InvalidTransition: the status is final.
+    """
+    if to not in TOOL_CALL_TRANSITIONS[ToolCallStatus(call.status)]:
+        raise InvalidTransition(
+            f"The tool call {call.id} is {call.status} and cannot become {to}.",
+            current_status=call.status,
+            tool_call=call.id,
+        )
+    session.open_tool_call_count -= to in FINAL_TOOL_CALLS
+    call.status = to
+
+
+def error_of(call: ToolCall) -> dict[str, Any] | None:
+    """The contract's ``error`` object."""
+    if call.error_type is None and call.error_message is None:
+        return None
+    return {"type": call.error_type, "message": call.error_message}

@@ -1,0 +1,101 @@
+"""What model calls cost: tokens, and money in billionths of a dollar."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from .errors import InvalidRequest
+
+# Far above any real figure, and low enough that a session's sum stays within 64 bits.
+_MAX_TOKENS = 10**12
+_MAX_COST_USD = 10**6
+_NANO = Decimal(10) ** 9
+
+TOKEN_FIELDS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_nanousd: int = 0
+
+    @classmethod
+    def from_client(cls, raw: Any, *, pointer: str) -> "Usage":
+        """Read a ``usage`` object; names that are not ours do not count.
+
+        ``cost_usd`` is a decimal string or a number, kept to nine places.
+
+        Raises:
+            InvalidRequest: not an object, or a figure that is negative, too large or no number.
+        """
+        if raw is None:
+            return cls()
+        if not isinstance(raw, Mapping):
+            raise InvalidRequest.at(pointer, "must be an object or null")
+        tokens = {name: _tokens(raw.get(name), f"{pointer}/{name}") for name in TOKEN_FIELDS}
+        return cls(**tokens, cost_nanousd=_cost(raw.get("cost_usd"), f"{pointer}/cost_usd"))
+
+    @classmethod
+    def of(cls, row: Any) -> "Usage":
+        """The usage that a session's or a run's row has counted."""
+        return cls(**{field.name: getattr(row, field.name) for field in fields(cls)})
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+    def __iter__(self) -> Any:
+        return (getattr(self, field.name) for field in fields(self))
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """The names of the columns that hold it."""
+        return [field.name for field in fields(cls)]
+
+    def store(self, row: Any) -> None:
+        """Set the row's usage columns."""
+        for field in fields(self):
+            setattr(row, field.name, getattr(self, field.name))
+
+    def as_json(self) -> dict[str, Any]:
+        """The contract's ``usage`` object."""
+        tokens = {name: getattr(self, name) for name in TOKEN_FIELDS}
+        return {**tokens, "cost_usd": _decimal_string(self.cost_nanousd)}
+
+
+def _tokens(value: Any, pointer: str) -> int:
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_TOKENS:
+        raise InvalidRequest.at(pointer, f"must be an integer from 0 to {_MAX_TOKENS}")
+    return value
+
+
+def _cost(value: Any, pointer: str) -> int:
+    if value is None:
+        return 0
+    try:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise InvalidOperation
+        amount = Decimal(str(value))
+        if not amount.is_finite() or not 0 <= amount <= _MAX_COST_USD:
+            raise InvalidOperation
+    except InvalidOperation as error:
+        raise InvalidRequest.at(
+            pointer, f"must be a decimal string or a number from 0 to {_MAX_COST_USD}"
+        ) from error
+    return int((amount * _NANO).to_integral_value())
+
+
+def _decimal_string(nanousd: int) -> str:
+    text = f"{nanousd // 10**9}.{nanousd % 10**9:09}"
+    return text.rstrip("0").rstrip(".")
