@@ -1,0 +1,134 @@
+"""JSON over HTTP: what a body may be, and how an answer is written."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, time
+from typing import IO, Any
+
+import orjson
+from django.conf import settings
+from django.http.request import HttpHeaders
+from django.utils.functional import Promise
+from django.utils.http import parse_header_parameters
+from rest_framework.exceptions import UnsupportedMediaType
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+from sessions_app import jsontext
+from sessions_app.errors import PayloadTooLarge
+from sessions_app.jsontext import JSONText
+
+MERGE_PATCH = "application/merge-patch+json"
+_UTF8 = {"", "utf-8", "utf8"}
+
+
+class JSONParser(BaseParser):
+    """The strict parser of `sessions_app.jsontext`, behind a limit on the body's size.
+
+    A request without a body never comes here: its ``data`` is an empty object.
+    """
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        request = (parser_context or {})["request"]
+        _require_plain_utf8(media_type or "", request.headers)
+        return jsontext.loads(_read(stream, request))
+
+
+def _require_plain_utf8(content_type: str, headers: HttpHeaders) -> None:
+    _, parameters = parse_header_parameters(content_type)
+    encoding = headers.get("Content-Encoding", "identity").lower()
+    if parameters.get("charset", "").lower() not in _UTF8 or encoding not in ("", "identity"):
+        raise UnsupportedMediaType(
+            content_type, "The body must be UTF-8 and without a content encoding."
+        )
+
+
+def _read(stream: IO[bytes], request: Request) -> bytes:
+    limit = settings.MAX_BODY_BYTES
+    # What announces itself as too large is refused before a byte of it is read.
+    announced = request.META.get("CONTENT_LENGTH") or "0"
+    body = b"" if int(announced) > limit else stream.read(limit + 1)
+    if int(announced) > limit or len(body) > limit:
+        raise PayloadTooLarge(f"A body has at most {limit} bytes.", limit=limit)
+    return body
+
+
+class AlwaysJSON(BaseContentNegotiation):
+    """One format: whatever ``Accept`` says, a JSON answer helps more than a 406."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        media_type, _ = parse_header_parameters(request.content_type or "")
+        if media_type == MERGE_PATCH and request.method == "PATCH":
+            media_type = JSONParser.media_type
+        return next((parser for parser in parsers if parser.media_type == media_type), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type
+
+
+class JSONRenderer(BaseRenderer):
+    """orjson, with client JSON copied as it stands and times in one form."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+    render_style = "binary"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return b"" if data is None else dumps(data)
+
+
+def dumps(data: Any) -> bytes:
+    """Encode an answer.
+
+    orjson refuses what client JSON outside a `JSONText` might hold: integers beyond 64 bits,
+    lone surrogates, deep nesting. The standard encoder takes them, so that none becomes a 500.
+    """
+    try:
+        return orjson.dumps(data, default=_as_fragment, option=orjson.OPT_PASSTHROUGH_DATETIME)
+    except orjson.JSONEncodeError:
+        text = json.dumps(data, default=_as_plain, ensure_ascii=False, separators=(",", ":"))
+        # Through UTF-16, where halves of a pair that stand together are one character again.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def rfc3339(moment: datetime) -> str:
+    """UTC, ``Z``, and always six digits, so that times compare as text."""
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return f"{moment.isoformat(timespec='microseconds')[:-6]}Z"
+
+
+def _as_fragment(value: Any) -> Any:
+    return orjson.Fragment(value.text) if isinstance(value, JSONText) else _as_plain(value)
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, JSONText):
+        return value.value
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Promise):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")

@@ -1,0 +1,235 @@
+"""Every refusal as ``application/problem+json`` (RFC 9457); only here are errors given statuses."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
+from django.views import defaults
+from rest_framework import exceptions as drf
+from rest_framework.response import Response
+
+from config.json_http import dumps
+from sessions_app import errors
+
+logger = logging.getLogger(__name__)
+
+CONTENT_TYPE = "application/problem+json"
+
+STATUS: Mapping[type[errors.DossierError], int] = {
+    errors.InvalidJSON: 400,
+    errors.InvalidRequest: 400,
+    errors.InvalidCursor: 400,
+    errors.PermissionDenied: 403,
+    errors.NotFound: 404,
+    errors.SessionClosed: 409,
+    errors.SessionExpired: 409,
+    errors.InvalidTransition: 409,
+    errors.AlreadyExists: 409,
+    errors.RunActive: 409,
+    errors.RunEnded: 409,
+    errors.RunInterrupted: 409,
+    errors.RunSuperseded: 409,
+    errors.SequenceMismatch: 409,
+    errors.HasResult: 409,
+    errors.IdempotencyInProgress: 409,
+    errors.SessionDeleted: 410,
+    errors.VersionMismatch: 412,
+    errors.PayloadTooLarge: 413,
+    errors.OrphanToolResult: 422,
+    errors.ClientMessageIdReused: 422,
+    errors.IdempotencyKeyReused: 422,
+    errors.DatabaseBusy: 503,
+}
+
+# DRF's own refusals: code and title. A class that is not here answers under its own code.
+_OF_DRF: Mapping[type[drf.APIException], tuple[str, str]] = {
+    drf.ParseError: ("invalid_request", "The request is not valid"),
+    drf.ValidationError: ("invalid_request", "The request is not valid"),
+    drf.NotAuthenticated: ("not_authenticated", "Authentication is needed"),
+    drf.AuthenticationFailed: ("not_authenticated", "Authentication is needed"),
+    drf.PermissionDenied: ("permission_denied", "Permission denied"),
+    drf.NotFound: ("not_found", "Not found"),
+    drf.MethodNotAllowed: ("method_not_allowed", "The method is not allowed here"),
+    drf.NotAcceptable: ("not_acceptable", "No acceptable format"),
+    drf.UnsupportedMediaType: ("unsupported_media_type", "The body's type is not supported"),
+    drf.Throttled: ("rate_limited", "Too many requests"),
+}
+
+# Paths outside /api/ that programs read.
+_FOR_PROGRAMS = frozenset({"/openapi.json", "/healthz", "/readyz", "/metrics"})
+
+_RETRY_AFTER_SECONDS = 1
+_MAX_ERRORS = 100
+_MAX_CHARACTERS = 1000
+# SQLITE_ERROR: the statement itself is wrong (no such table), which waiting does not mend.
+_SQLITE_ERROR = 1
+
+
+def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | None:
+    """DRF's hook. ``None`` leaves the exception to Django: it is logged and answered as a 500."""
+    refusal = _as_known(exc)
+    if isinstance(refusal, errors.DossierError):
+        return _of_domain(refusal, context["request"])
+    if isinstance(refusal, drf.APIException):
+        return _of_drf(refusal, context["request"])
+    return None
+
+
+def _as_known(exc: Exception) -> Exception:
+    if isinstance(exc, Http404):
+        return drf.NotFound()
+    if isinstance(exc, DjangoPermissionDenied):
+        return drf.PermissionDenied()
+    if isinstance(exc, RequestDataTooBig):
+        return errors.PayloadTooLarge("The body is larger than the server accepts.")
+    if isinstance(exc, UnreadablePostError):
+        return drf.ParseError("The body broke off.")
+    if isinstance(exc, OperationalError | InterfaceError) and _will_pass(exc):
+        # Never the statement or its values: they are what people wrote.
+        logger.warning("database busy: %s", type(exc.__cause__ or exc).__name__)
+        return errors.DatabaseBusy("The database cannot take the request now.")
+    return exc
+
+
+def _will_pass(exc: Exception) -> bool:
+    """Locked, deadlocked, unreachable: everything but a statement that can never work."""
+    return getattr(exc.__cause__, "sqlite_errorcode", None) != _SQLITE_ERROR
+
+
+def _of_domain(exc: errors.DossierError, request: HttpRequest) -> Response:
+    found = exc.pointers if isinstance(exc, errors.InvalidRequest) else {}
+    body = problem(
+        request,
+        status=_status(exc),
+        code=exc.code,
+        title=exc.title,
+        detail=exc.detail,
+        found=list(found.items()),
+        extras=exc.data,
+    )
+    busy = isinstance(exc, errors.DatabaseBusy | errors.IdempotencyInProgress)
+    return _response(body, {"Retry-After": str(_RETRY_AFTER_SECONDS)} if busy else {})
+
+
+def _status(exc: errors.DossierError) -> int:
+    return next(STATUS[kind] for kind in type(exc).__mro__ if kind in STATUS)
+
+
+def _of_drf(exc: drf.APIException, request: HttpRequest) -> Response:
+    code, title = _OF_DRF.get(type(exc), (exc.default_code, "The request failed"))
+    found = list(_pointers(exc.detail)) if isinstance(exc, drf.ValidationError) else []
+    body = problem(
+        request,
+        status=exc.status_code,
+        code=code,
+        title=title,
+        detail=_summary(found) if found else str(exc.detail),
+        found=found,
+    )
+    headers = {}
+    if auth_header := getattr(exc, "auth_header", None):
+        headers["WWW-Authenticate"] = auth_header
+    if isinstance(exc, drf.Throttled):
+        body["detail"] += " Send it again after the time in Retry-After."
+        headers["Retry-After"] = str(getattr(exc, "wait", None) or _RETRY_AFTER_SECONDS)
+    return _response(body, headers)
+
+
+def _pointers(detail: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
+    """The leaves of a ValidationError's detail as JSON pointers (RFC 6901) and reasons."""
+    if isinstance(detail, Mapping):
+        for key, inner in detail.items():
+            step = "" if key == "non_field_errors" else f"/{errors.pointer_token(str(key))}"
+            yield from _pointers(inner, pointer + step)
+    elif isinstance(detail, list):
+        for index, inner in enumerate(detail):
+            nested = isinstance(inner, Mapping | list)
+            yield from _pointers(inner, f"{pointer}/{index}" if nested else pointer)
+    else:
+        yield pointer, str(detail)
+
+
+def _summary(found: list[tuple[str, str]]) -> str:
+    pointer, reason = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{pointer or 'body'}: {reason}{more}"
+
+
+def problem(
+    request: HttpRequest | None,
+    *,
+    status: int,
+    code: str,
+    title: str,
+    detail: str,
+    found: list[tuple[str, str]] | None = None,
+    extras: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The document. ``found`` are JSON pointers and reasons; extras never hide a fixed member."""
+    fixed = {
+        "type": f"urn:dossier:problem:{code}",
+        "title": title,
+        "status": status,
+        "detail": _printable(detail),
+        "code": code,
+        "errors": [
+            {"pointer": _printable(pointer), "detail": _printable(reason)}
+            for pointer, reason in (found or [])[:_MAX_ERRORS]
+        ],
+        "request_id": getattr(request, "request_id", None),
+    }
+    return {**fixed, **(extras or {}), **fixed}
+
+
+def _printable(text: str) -> str:
+    """Short, and encodable whatever was sent: a message that echoes a value must not fail on it."""
+    shortened = text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
+    return shortened.encode("utf-8", "backslashreplace").decode()
+
+
+def _response(body: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+    return Response(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
+
+
+# --- What fails outside a DRF view: urls.py names these ---
+
+
+def handler400(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    if not _for_a_program(request):
+        return defaults.bad_request(request, exception)
+    if isinstance(exception, RequestDataTooBig):
+        return _plain(request, 413, "payload_too_large", "The payload is too large")
+    return _plain(request, 400, "invalid_request", "The request is not valid")
+
+
+def handler403(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    if not _for_a_program(request):
+        return defaults.permission_denied(request, exception)
+    return _plain(request, 403, "permission_denied", "Permission denied")
+
+
+def handler404(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    if not _for_a_program(request):
+        return defaults.page_not_found(request, exception)
+    return _plain(request, 404, "not_found", "Not found")
+
+
+def handler500(request: HttpRequest) -> HttpResponseBase:
+    # Django has logged the traceback; the answer says nothing about the inside.
+    if not _for_a_program(request):
+        return defaults.server_error(request)
+    return _plain(request, 500, "internal_error", "Internal error")
+
+
+def _for_a_program(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/") or request.path in _FOR_PROGRAMS
+
+
+def _plain(request: HttpRequest, status: int, code: str, title: str) -> HttpResponse:
+    body = problem(request, status=status, code=code, title=title, detail=f"{title}.")
+    return HttpResponse(dumps(body), status=status, content_type=CONTENT_TYPE)
