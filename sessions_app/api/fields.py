@@ -1,0 +1,133 @@
+"""Input as JSON says it: ``"5"`` is no integer, ``1`` no boolean, and no key goes unnoticed."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NoReturn, cast
+
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from sessions_app.api.query import MAX_BIGINT, rfc3339_instant
+
+
+def _refuse(field: serializers.Field, reason: str) -> NoReturn:
+    raise serializers.ValidationError(reason)
+
+
+class StrictCharField(serializers.CharField):
+    """A JSON string, kept to the last space; "" and (with ``allow_null``) null are values."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"allow_blank": True, "trim_whitespace": False} | kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        return data if isinstance(data, str) else _refuse(self, "a string is expected")
+
+
+class StrictIntegerField(serializers.IntegerField):
+    """A JSON integer that every database can hold; neither 5.0 nor true."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"min_value": -MAX_BIGINT - 1, "max_value": MAX_BIGINT} | kwargs)
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            _refuse(self, "an integer is expected")
+        return data
+
+
+class StrictBooleanField(serializers.BooleanField):
+    def to_internal_value(self, data: Any) -> bool:
+        return data if isinstance(data, bool) else _refuse(self, "true or false is expected")
+
+
+class StrictChoiceField(serializers.ChoiceField):
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            _refuse(self, f"one of {', '.join(map(str, self.choices))} is expected")
+        return data
+
+
+@extend_schema_field(OpenApiTypes.DATETIME)
+class InstantField(serializers.Field):
+    """An RFC 3339 time; without an offset it would mean another moment to each reader."""
+
+    def to_internal_value(self, data: Any) -> datetime:
+        moment = rfc3339_instant(data) if isinstance(data, str) else None
+        return moment or _refuse(self, "a time with its offset, such as 2026-01-31T12:00:00Z")
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field(OpenApiTypes.ANY)
+class JSONValueField(serializers.Field):
+    """Any JSON value, as it was parsed; null is one of them."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"allow_null": True} | kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field(OpenApiTypes.OBJECT)
+class JSONObjectField(JSONValueField):
+    """Any JSON object."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"allow_null": False} | kwargs)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        return data if isinstance(data, dict) else _refuse(self, "an object is expected")
+
+
+class StrictSerializer(serializers.Serializer):
+    """An object with these keys and no others: a misspelt one would be an ignored wish."""
+
+    default_error_messages = {"invalid": "an object is expected"}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        wrong: dict[Any, Any] = {}
+        valid: dict[str, Any] = {}
+        try:
+            valid = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            if not isinstance(data, Mapping):
+                raise
+            wrong.update(cast("dict[str, Any]", error.detail))
+        if wrong := {key: "there is no such key" for key in data if key not in self.fields} | wrong:
+            raise serializers.ValidationError(wrong)
+        return valid
+
+
+class AnyObjectSerializer(serializers.Serializer):
+    """An object whose keys the service knows, such as a message; taken as it was sent."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            _refuse(self, "an object is expected")
+        return data
+
+
+class _ClosedObject(OpenApiSerializerExtension):
+    target_class = StrictSerializer
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**schema, "additionalProperties": False}
+
+
+class _OpenObject(OpenApiSerializerExtension):
+    target_class = AnyObjectSerializer
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {"type": "object", **schema, "additionalProperties": {}}
