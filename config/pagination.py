@@ -1,0 +1,198 @@
+"""Lists by keyset: a page begins where the last one ended, whatever was written meanwhile."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
+from typing import Any
+
+from django.conf import settings
+from django.core import signing
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Field, Model, Q, QuerySet
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from sessions_app.api.query import Integer
+from sessions_app.errors import InvalidCursor
+
+LIMIT = Integer(name="limit", low=1, high=200, default=50, description="How many at most.")
+CURSOR_DESCRIPTION = "`next_cursor` or `previous_cursor` of a page with the same filters."
+
+_signer = signing.Signer(salt="dossier.pagination")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A row's ordering keys, and which way the page lies from there."""
+
+    keys: tuple[Any, ...]
+    backward: bool = False
+    inclusive: bool = False
+
+
+class KeysetPagination(BasePagination):
+    """Pages of a queryset ordered by one unique key, or by a key and a unique one.
+
+    Both keys run the same way and are never null. Equal times are told apart by the unique key
+    (report PAG-01: rows with equal times were skipped). Rows with a ``size`` column fill a page
+    up to MAX_PAGE_BYTES; their sizes are read first, so that no row is loaded in vain.
+    """
+
+    def paginate_queryset(
+        self, queryset: QuerySet[Any] | Sequence[Any], request: Request, view: Any = None
+    ) -> list[Any]:
+        if not isinstance(queryset, QuerySet):
+            raise TypeError("A keyset needs a queryset.")
+        given = request.query_params
+        limit = LIMIT.read(given["limit"]) if "limit" in given else LIMIT.default
+        self._order = _Order(queryset)
+        self._fingerprint = _fingerprint(request, self._order.names)
+        place = self._place(given["cursor"]) if "cursor" in given else None
+        rows, more = self._fetch(self._order.from_place(queryset, place), limit)
+        self._links(rows, place, more=more)
+        return [row.row for row in rows if row.row is not None]
+
+    def _fetch(self, queryset: QuerySet[Any], limit: int) -> "tuple[list[_Row], bool]":
+        if not _has_field(queryset.model, "size"):
+            found = list(queryset[: limit + 1])
+            rows = [_Row(self._order.keys_of(row), row) for row in found]
+            return rows[:limit], len(rows) > limit
+        sizes = list(queryset.values_list("pk", "size", *self._order.attnames)[: limit + 1])
+        fitting = sizes[: min(limit, _how_many_fit([size for _, size, *_ in sizes]))]
+        loaded = queryset.in_bulk([pk for pk, *_ in fitting])
+        # A row that was deleted meanwhile keeps its place, so that the walk goes on after it.
+        rows = [_Row(tuple(keys), loaded.get(pk)) for pk, _, *keys in fitting]
+        return rows, len(sizes) > len(fitting)
+
+    def _links(self, rows: "list[_Row]", place: Place | None, *, more: bool) -> None:
+        backward = place is not None and place.backward
+        if backward:
+            rows.reverse()
+        before = more if backward else place is not None
+        after = more if not backward else True
+        first = Place(rows[0].keys, backward=True) if rows else _turned(place, backward=True)
+        last = Place(rows[-1].keys) if rows else _turned(place, backward=False)
+        self.previous_cursor = self._cursor(first) if before and first else None
+        self.next_cursor = self._cursor(last) if after and last else None
+
+    def _cursor(self, place: Place) -> str:
+        keys = [key.isoformat() if isinstance(key, datetime) else key for key in place.keys]
+        return _signer.sign_object(
+            [self._fingerprint, int(place.backward), int(place.inclusive), keys]
+        )
+
+    def _place(self, cursor: str) -> Place:
+        try:
+            fingerprint, backward, inclusive, keys = _signer.unsign_object(cursor)
+        except signing.BadSignature as error:
+            raise InvalidCursor("The cursor is not one of this server's.") from error
+        if fingerprint != self._fingerprint:
+            raise InvalidCursor("The cursor belongs to a list with another path, filter or order.")
+        return Place(self._order.parsed(keys), bool(backward), bool(inclusive))
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response(
+            {
+                "data": data,
+                "next_cursor": self.next_cursor,
+                "previous_cursor": self.previous_cursor,
+            }
+        )
+
+    def get_paginated_response_schema(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        cursor = {"type": ["string", "null"]}
+        return {
+            "type": "object",
+            "required": ["data", "next_cursor", "previous_cursor"],
+            "properties": {"data": schema, "next_cursor": cursor, "previous_cursor": cursor},
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        limit = LIMIT.schema() | {"default": LIMIT.default}
+        return [
+            _schema_parameter("limit", limit, LIMIT.description),
+            _schema_parameter("cursor", {"type": "string"}, CURSOR_DESCRIPTION),
+        ]
+
+
+@dataclass(frozen=True)
+class _Row:
+    keys: tuple[Any, ...]
+    row: Any
+
+
+class _Order:
+    """The queryset's ordering, as fields and a direction."""
+
+    def __init__(self, queryset: QuerySet[Any]) -> None:
+        self.names = [str(name) for name in queryset.query.order_by]
+        directions = {name.startswith("-") for name in self.names}
+        if len(self.names) not in (1, 2) or len(directions) != 1:
+            raise ValueError(f"A keyset needs one or two keys in one direction: {self.names}")
+        self.descending = directions.pop()
+        self.fields = [_field(queryset.model, name.lstrip("-")) for name in self.names]
+        self.attnames = [field.attname for field in self.fields]
+
+    def keys_of(self, row: Model) -> tuple[Any, ...]:
+        return tuple(getattr(row, name) for name in self.attnames)
+
+    def parsed(self, keys: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(field.to_python(key) for field, key in zip(self.fields, keys, strict=True))
+
+    def from_place(self, queryset: QuerySet[Any], place: Place | None) -> QuerySet[Any]:
+        """The rows on that side of the place, nearest first."""
+        if place is None:
+            return queryset
+        strictly = "lt" if self.descending != place.backward else "gt"
+        at_last = f"{strictly}e" if place.inclusive else strictly
+        *first, last = zip(self.attnames, place.keys, strict=True)
+        beyond = Q(**{f"{last[0]}__{at_last}": last[1]})
+        for name, key in first:
+            # The outer condition alone is what an index can begin at.
+            beyond = Q(**{f"{name}__{strictly}e": key}) & (
+                Q(**{f"{name}__{strictly}": key}) | beyond
+            )
+        return (queryset.reverse() if place.backward else queryset).filter(beyond)
+
+
+def _turned(place: Place | None, *, backward: bool) -> Place | None:
+    """From an empty page back: to the very row that its cursor named, unless it is gone too."""
+    if place is None or place.backward == backward:
+        return None
+    return Place(place.keys, backward=backward, inclusive=not place.inclusive)
+
+
+def _how_many_fit(sizes: Sequence[int]) -> int:
+    """How many rows fill a page: at least one, since a row larger than a page must be readable."""
+    totals = accumulate(sizes)
+    return max(1, sum(total <= settings.MAX_PAGE_BYTES for total in totals))
+
+
+def _fingerprint(request: Request, order: Sequence[str]) -> str:
+    filters = sorted(
+        (name, texts)
+        for name, texts in request.query_params.lists()
+        if name not in ("limit", "cursor")
+    )
+    described = json.dumps([request.path.rstrip("/"), filters, order])
+    return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
+def _field(model: type[Model], name: str) -> "Field[Any, Any]":
+    return model._meta.pk if name == "pk" else model._meta.get_field(name)  # type: ignore[return-value]
+
+
+def _has_field(model: type[Model], name: str) -> bool:
+    try:
+        model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return False
+    return True
+
+
+def _schema_parameter(name: str, schema: Mapping[str, Any], description: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": schema, "description": description}
