@@ -1,0 +1,174 @@
+"""Do a write once per ``Idempotency-Key``, and answer its repetitions with the first result.
+
+The record is claimed by the transaction's first statement, so that a concurrent duplicate waits
+for the first writer on the unique index (PostgreSQL) or on the write lock (SQLite), and finds the
+record. What fails takes its claim back with everything else (report DUP-01).
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, OperationalError
+from django.utils import timezone
+
+from sessions_app.errors import DatabaseBusy, IdempotencyInProgress, IdempotencyKeyReused
+from sessions_app.jsontext import JSONText
+from sessions_app.models import IdempotencyRecord
+from sessions_app.services.locking import deleted, write_transaction
+from sessions_app.states import SessionStatus
+
+# Each further attempt needs yet another writer that failed, or a record that lapsed, meanwhile.
+_ATTEMPTS = 5
+_LOCK_NOT_AVAILABLE = "55P03"
+_BODY, _KEPT = '{"body":', '{"kept":'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """A keyed request: what makes it the same one, and what makes it the same *request*."""
+
+    account: User
+    method: str
+    path: str
+    key: str
+    query: Sequence[tuple[str, Sequence[str]]] = ()
+    body: Any = None
+    # The DELETE of a session is still answered when the session is gone.
+    outlives_session: bool = False
+
+    @cached_property
+    def digest(self) -> str:
+        return _sha256([self.account.pk, self.method, self.path.rstrip("/"), self.key])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return _sha256([sorted(self.query), self.body])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A 2xx result: its body, or the little (``kept``) from which it can be made again."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: JSONText | None = None
+    kept: JSONText | None = None
+    session_id: str | None = None
+
+
+class _TakenError(Exception):
+    """Another transaction's record stands under this digest."""
+
+
+def once(write: Write, work: Callable[[], Answer | None]) -> Answer | None:
+    """Call ``work`` in one transaction with its record, or return what an earlier call answered.
+
+    None means that ``work`` ran now. ``work`` returns None for a result that is not to be
+    recorded.
+
+    Raises:
+        IdempotencyKeyReused: the key stands for another request.
+        IdempotencyInProgress: the first request holds the key longer than a lock may be waited for.
+        SessionDeleted: the answer went with its session.
+    """
+    _ = write.digest, write.fingerprint  # of a large body: computed before any lock is held
+    for _ in range(_ATTEMPTS):
+        try:
+            with write_transaction():
+                _claim(write)
+                _record(write, work())
+        except _TakenError:
+            if (found := _recorded(write)) is not None:
+                return found
+        else:
+            return None
+    raise DatabaseBusy("Too many requests with this key fail at the same time.")
+
+
+def _claim(write: Write) -> None:
+    record = IdempotencyRecord(
+        digest=write.digest,
+        fingerprint=write.fingerprint,
+        account=write.account,
+        method=write.method,
+        created_at=timezone.now(),
+    )
+    try:
+        record.save(force_insert=True)
+    except IntegrityError as error:
+        raise _TakenError from error
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+            raise
+        raise IdempotencyInProgress("A request with this key is being worked on.") from error
+
+
+def _record(write: Write, answer: Answer | None) -> None:
+    mine = IdempotencyRecord.objects.filter(pk=write.digest)
+    if answer is None:
+        mine.delete()
+        return
+    mine.update(
+        status_code=answer.status,
+        headers=JSONText.of(dict(answer.headers)),
+        answer=_wrapped(answer),
+        session=answer.session_id,
+    )
+
+
+def _wrapped(answer: Answer) -> JSONText | None:
+    """The body as it was rendered, not parsed and written anew, under a name that tells which."""
+    if answer.kept is not None:
+        return JSONText(f"{_KEPT}{answer.kept.text}}}")
+    return None if answer.body is None else JSONText(f"{_BODY}{answer.body.text}}}")
+
+
+def _recorded(write: Write) -> Answer | None:
+    """The recorded answer; None when there is none (any more), so that the write may be done."""
+    record = IdempotencyRecord.objects.select_related("session").filter(pk=write.digest).first()
+    if record is None or _forgot_lapsed(record):
+        return None
+    if record.fingerprint != write.fingerprint:
+        raise IdempotencyKeyReused("This key came with another query or body.")
+    session = record.session
+    if session and session.status == SessionStatus.DELETED and not write.outlives_session:
+        raise deleted(session)
+    return _unwrapped(record)
+
+
+def _forgot_lapsed(record: IdempotencyRecord) -> bool:
+    if record.created_at > _horizon():
+        return False
+    # By its time too: a duplicate may have replaced it meanwhile.
+    IdempotencyRecord.objects.filter(pk=record.pk, created_at=record.created_at).delete()
+    return True
+
+
+def _horizon() -> datetime:
+    return timezone.now() - timedelta(hours=settings.IDEMPOTENCY_TTL_HOURS)
+
+
+def _unwrapped(record: IdempotencyRecord) -> Answer:
+    text = record.answer.text if record.answer else ""
+    inner = JSONText(text[len(_BODY) : -1]) if text else None
+    kept = text.startswith(_KEPT)
+    return Answer(
+        status=record.status_code or 0,
+        headers=record.headers.value if record.headers else {},
+        body=None if kept else inner,
+        kept=inner if kept else None,
+        session_id=record.session_id,
+    )
+
+
+def _sha256(value: Any) -> str:
+    """Of the canonical form: key order aside, every digit of a number counted."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
