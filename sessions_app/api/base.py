@@ -1,0 +1,267 @@
+"""What every endpoint shares: strict reading, one transaction for a write, idempotency, ETags.
+
+A view declares what it takes and calls one service::
+
+    class RunsView(DomainView):
+        parameters = {"GET": [Choices(name="status", choices=RunStatus.values)]}
+        bodies = {"POST": NewRun}  # a StrictSerializer; a body that is not declared is refused
+        paginated = True  # GET also takes limit and cursor
+
+        @extend_schema(responses=RunOut(many=True))
+        def get(self, request, session_id):
+            runs = RunManager(self.actor).list(session_id=session_id, **self.params)
+            return self.page(runs.order_by("-run_id"), represent_run)
+
+        @extend_schema(responses={201: RunOut})
+        def post(self, request, session_id):
+            run = RunManager(self.actor).create(session_id=session_id, **self.valid)
+            return self.respond(represent_run(run), status=201)
+
+Before the handler of a method is called: ``self.params`` holds every declared query parameter
+(absent: its default) and ``self.valid`` the validated body. POST, PUT, PATCH and DELETE run
+inside ``write_transaction()`` and behind ``Idempotency-Key``; their record belongs to the session
+named ``session_id`` in the path, or to that of ``self.keep_session(session_id)``, which
+views without it in the path must call.
+
+An answer that is too large to keep, or must be current when it is repeated, is made again: the
+handler sets ``self.keep = {"first": 3, "last": 5}`` (small, JSON), and the view defines
+``rebuild(self, request, kept, **kwargs) -> Response``.
+
+Versions: list in ``etags`` the methods that send or check them. A write passes
+``if_match=self.if_match`` to its service. A read of something versioned::
+
+        if self.holds(session.version, settled=...):
+            return self.not_modified(session.version)
+        return self.respond(represent_session(session), version=session.version)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils.encoding import force_str
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.settings import api_settings
+from rest_framework.views import APIView
+
+from sessions_app.actors import Actor
+from sessions_app.api.etags import etag, if_match, none_match
+from sessions_app.api.query import MAX_TEXT, Parameter, Text, cleaned_text, read_query
+from sessions_app.errors import InvalidRequest
+from sessions_app.jsontext import JSONText
+from sessions_app.services.idempotency import Answer, Write, once
+from sessions_app.services.locking import write_transaction
+
+if TYPE_CHECKING:
+    from rest_framework.pagination import BasePagination
+
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+# The paginator reads these itself; here they are only known names.
+_PAGING = (Text(name="limit"), Text(name="cursor", max_length=4096))
+
+Handler = Callable[..., Response]
+
+
+class DomainView(APIView):
+    """Base of every endpoint; see the module's description."""
+
+    # Without OPTIONS: there is no metadata to answer with.
+    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+
+    parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
+    bodies: ClassVar[Mapping[str, type[BaseSerializer]]] = {}
+    etags: ClassVar[frozenset[str]] = frozenset()
+    paginated: ClassVar[bool] = False
+    # Its DELETE ends the session itself, and is the one answer that outlives it.
+    deletes_session: ClassVar[bool] = False
+
+    params: dict[str, Any]
+    valid: dict[str, Any]
+    keep: Any = None
+    _session_id: str | None = None
+    _was_conditional = False
+
+    # --- For handlers ---
+
+    @property
+    def account(self) -> User:
+        """The account; MayUseAPI lets no anonymous request come this far."""
+        return cast(User, self.request.user)
+
+    @property
+    def actor(self) -> Actor:
+        return Actor.account(self.account)
+
+    @property
+    def if_match(self) -> int | None:
+        """The version that this write expects, from ``If-Match``; None where any will do."""
+        self._was_conditional = True
+        return if_match(self.request.headers.get("If-Match"))
+
+    def keep_session(self, session_id: str) -> None:
+        """Say whose deletion empties the idempotency record of this write."""
+        self._session_id = session_id
+
+    def respond(
+        self,
+        data: Any,
+        *,
+        status: int = 200,
+        version: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        tags = {} if version is None else {"ETag": etag(version)}
+        return Response(data, status=status, headers={**tags, **(headers or {})})
+
+    def holds(self, version: int, *, settled: bool = True) -> bool:
+        """Whether ``If-None-Match`` names this version.
+
+        ``settled`` is False while the effective status differs from the stored one: then the
+        version alone does not say what the reader would see.
+        """
+        return settled and none_match(self.request.headers.get("If-None-Match"), version)
+
+    def not_modified(self, version: int) -> Response:
+        return Response(status=304, headers={"ETag": etag(version)})
+
+    def page(self, queryset: QuerySet[Any], represent: Callable[[Any], Any]) -> Response:
+        """One page of an ordered queryset (see `config.pagination`)."""
+        paginator = self._paginator()
+        rows = paginator.paginate_queryset(queryset, self.request, view=self)
+        return paginator.get_paginated_response([represent(row) for row in rows or ()])
+
+    def rebuild(self, request: Request, kept: Any, **kwargs: Any) -> Response:
+        """The answer again, from what ``self.keep`` was."""
+        raise NotImplementedError
+
+    # --- For views that read their body in another way ---
+
+    def prepare(self, request: Request) -> None:
+        """Read and validate the body, before any lock is taken."""
+        serializer = self.bodies.get(request.method or "")
+        if serializer is None:
+            self.valid = {}
+            if request.data != {}:
+                raise InvalidRequest.at("", "this request takes no body")
+            return
+        validator = serializer(data=request.data, context={"request": request})
+        validator.is_valid(raise_exception=True)
+        self.valid = validator.validated_data
+
+    def canonical_body(self, request: Request) -> Any:
+        """What tells two requests with one idempotency key apart, beside the query."""
+        return request.data
+
+    # --- The way of a request ---
+
+    @property
+    def pagination_class(self) -> "type[BasePagination] | None":
+        default = cast("type[BasePagination]", api_settings.DEFAULT_PAGINATION_CLASS)
+        return default if self.paginated else None
+
+    def _paginator(self) -> "BasePagination":
+        if self.pagination_class is None:
+            raise NotImplementedError("paginated = True, or DEFAULT_PAGINATION_CLASS, is missing")
+        return self.pagination_class()
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """APIView's, with the handler called by `_answer`."""
+        self.args, self.kwargs = args, kwargs
+        self.request = request = self.initialize_request(request, *args, **kwargs)
+        self.headers = self.default_response_headers
+        try:
+            self.initial(request, *args, **kwargs)
+            response = self._answer(request)
+        except Exception as error:  # noqa: BLE001 (handle_exception raises what it does not know)
+            response = self.handle_exception(error)
+        self.response = self.finalize_response(request, response, *args, **kwargs)
+        return self.response
+
+    def _answer(self, request: Request) -> Response:
+        method = request.method or ""
+        if method not in self.allowed_methods:
+            self.http_method_not_allowed(request)
+        declared = self.parameters.get("GET" if method == "HEAD" else method, ())
+        paging = _PAGING if self.paginated and method not in WRITES else ()
+        self.params = read_query(request.query_params, [*declared, *paging])
+        handler: Handler = getattr(self, method.lower())
+        if method not in WRITES:
+            return handler(request, **self.kwargs)
+        self.prepare(request)
+        return self._write(request, handler)
+
+    def _write(self, request: Request, handler: Handler) -> Response:
+        key = _idempotency_key(request)
+        if key is None:
+            with write_transaction():
+                return self._handled(request, handler)
+        done: list[Response] = []
+
+        def work() -> Answer | None:
+            done.append(self._handled(request, handler))
+            return self._recordable(done[0])
+
+        earlier = once(self._keyed(request, key), work)
+        return done[0] if earlier is None else self._replayed(request, earlier)
+
+    def _handled(self, request: Request, handler: Handler) -> Response:
+        response = handler(request, **self.kwargs)
+        if "If-Match" in request.headers and not self._was_conditional:
+            # Ignored, it would be a lost update that the client believes impossible.
+            raise InvalidRequest.at("/If-Match", "this request cannot be conditional")
+        return response
+
+    def _keyed(self, request: Request, key: str) -> Write:
+        return Write(
+            account=self.account,
+            method=request.method or "",
+            path=request.path,
+            key=key,
+            query=list(request.query_params.lists()),
+            body=self.canonical_body(request),
+            outlives_session=self.deletes_session and request.method == "DELETE",
+        )
+
+    def _recordable(self, response: Response) -> Answer | None:
+        if not 200 <= response.status_code < 300:  # noqa: PLR2004
+            return None
+        session_id = self._session_id or self.kwargs.get("session_id")
+        if session_id is None:
+            raise NotImplementedError(f"{type(self).__name__} must call keep_session()")
+        headers = {name: text for name, text in response.items() if name != "Content-Type"}
+        return Answer(
+            status=response.status_code,
+            headers=headers,
+            body=None if self.keep is not None else self._rendered(response),
+            kept=None if self.keep is None else JSONText.of(self.keep),
+            session_id=session_id,
+        )
+
+    def _rendered(self, response: Response) -> JSONText | None:
+        text = force_str(self.request.accepted_renderer.render(response.data))
+        return JSONText(text) if text else None
+
+    def _replayed(self, request: Request, answer: Answer) -> Response:
+        if answer.kept is None:
+            response = Response(answer.body, status=answer.status)
+        else:
+            response = self.rebuild(request, answer.kept.value, **self.kwargs)
+            response.status_code = answer.status
+        for name, text in answer.headers.items():
+            response.headers.setdefault(name, text)
+        response.headers["Idempotency-Replayed"] = "true"
+        return response
+
+
+def _idempotency_key(request: Request) -> str | None:
+    given = request.headers.get("Idempotency-Key")
+    if given is None:
+        return None
+    key = cleaned_text(given, pointer="/Idempotency-Key")
+    if not 1 <= len(key) <= MAX_TEXT:
+        raise InvalidRequest.at("/Idempotency-Key", f"a key has 1 to {MAX_TEXT} characters")
+    return key
