@@ -36,7 +36,7 @@ def write_transaction() -> Iterator[None]:
     paid for. Inside a *foreign* ``atomic`` block it is a savepoint, so that the caller's
     transaction stays usable after a refusal (report CON-04).
     """
-    if _inside.get():
+    if _inside.get() and transaction.get_connection().in_atomic_block:
         yield
         return
     token = _inside.set(True)

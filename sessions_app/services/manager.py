@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from ..jsontext import JSONText
@@ -120,7 +122,10 @@ class SessionManager(SessionReader):
         if_match: int | None = None,
         now: datetime | None = None,
     ) -> Session:
-        """Turn the session into a tombstone, at once and for good; `purge` removes the rows."""
+        """Turn the session into a tombstone, at once and for good.
+
+        `purge` removes the rows after the commit; what it does not finish, the sweep does.
+        """
         with self._locked(session_id, now, if_match) as (session, moment):
             move(
                 session,
@@ -130,6 +135,7 @@ class SessionManager(SessionReader):
                 now=moment,
             )
             blank(session)
+            transaction.on_commit(partial(self.purge, session_id=session_id), robust=True)
         return session
 
     def purge(self, *, session_id: str, batch: int = 1000, batches: int = 10) -> bool:
