@@ -1,0 +1,181 @@
+"""What clients see of a row: each kind of object takes its shape here, and only here.
+
+Nothing here is a serializer: a page may hold a thousand messages, and client JSON is copied as it
+stands. The schema describes these shapes in `shapes`; a test holds the two together.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sessions_app.jsontext import JSONText
+from sessions_app.models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
+from sessions_app.services.tool_calls import error_of
+from sessions_app.states import SessionStatus, effective_status
+from sessions_app.timestamps import rfc3339
+from sessions_app.usage import Usage
+
+# How nearly every message begins: what it holds is known without parsing it.
+_USUAL = re.compile(r'\{"role":"[a-z]+","content":')
+
+
+def represent_session(
+    session: Session,
+    memory: JSONText | None,
+    now: datetime,
+    *,
+    open_tool_calls: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The session as it is at this moment; without ``memory`` as it stands in lists.
+
+    ``open_tool_calls`` are the first hundred ids of open calls.
+    """
+    status = effective_status(session.status, expires_at=session.expires_at, now=now)
+    lapsed = status != session.status
+    body = {
+        "object": "session",
+        "session_id": session.session_id,
+        "external_id": session.external_id,
+        "agent_id": session.agent_id,
+        "user_id": session.user_id,
+        "title": session.title,
+        "status": status.value,
+        "metadata": session.metadata,
+        "working_memory": memory,
+        "working_memory_version": session.working_memory_version,
+        "version": session.version,
+        "last_sequence": session.last_sequence,
+        "message_count": session.message_count,
+        "tool_call_count": session.tool_call_count,
+        "run_count": session.run_count,
+        "open_tool_call_count": session.open_tool_call_count,
+        "open_tool_calls": list(open_tool_calls),
+        "active_run_id": session.active_run_id if _run_is_alive(session, status, now) else None,
+        "usage": Usage.of(session).as_json(),
+        "idle_timeout_seconds": session.idle_timeout_seconds,
+        "expires_at": session.expires_at,
+        "created_at": session.created_at,
+        "updated_at": session.updated_at,
+        "last_activity_at": session.last_activity_at,
+        "closed_at": session.closed_at,
+        "expired_at": session.expires_at if lapsed else session.expired_at,
+        "deleted_at": session.deleted_at,
+        "parent_session_id": session.parent_session_id,
+        "forked_at_sequence": session.forked_at_sequence,
+        "imported_from": session.imported_from,
+    }
+    if memory is None:
+        del body["working_memory"], body["open_tool_calls"]
+    return body
+
+
+def is_settled(session: Session, now: datetime) -> bool:
+    """Whether the row says what a reader sees now: no deadline has passed unnoticed."""
+    status = effective_status(session.status, expires_at=session.expires_at, now=now)
+    run_is_gone = session.active_run_id is not None and not _run_is_alive(session, status, now)
+    return status == session.status and not run_is_gone
+
+
+def represent_message(message: Message) -> JSONText:
+    """The message as it was sent, and what the server gave it.
+
+    The stored text is copied, not parsed: what was sent comes back byte for byte.
+    """
+    given: dict[str, Any] = {
+        "object": "message",
+        "message_id": message.message_id,
+        "session_id": message.session_id,
+        "sequence": message.sequence,
+        "type": message.type,
+        "run_id": message.run_id,
+        "session_version": message.session_version,
+        "created_at": rfc3339(message.created_at),
+    }
+    for name in ("removed_at", "superseded_at"):
+        if (moment := getattr(message, name)) is not None:
+            given[name] = rfc3339(moment)
+    sent = _keys(message.body)
+    absent = {"role": message.role, "status": "completed", "content": None}
+    given |= {name: value for name, value in absent.items() if name not in sent}
+    return joined(given, message.body)
+
+
+def reference_message(message: Message) -> dict[str, Any]:
+    """A message by its names only, for ``Prefer: return=minimal``."""
+    return {"message_id": message.message_id, "sequence": message.sequence}
+
+
+def represent_tool_call(call: ToolCall) -> dict[str, Any]:
+    return {
+        "object": "tool_call",
+        "id": call.id,
+        "session_id": call.session_id,
+        "run_id": call.run_id,
+        "tool_call_id": call.tool_call_id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": str(call.status),
+        "result": call.result,
+        "error": error_of(call),
+        "message_sequence": call.message_sequence,
+        "result_sequence": call.result_sequence,
+        "started_at": call.started_at,
+        "finished_at": call.finished_at,
+        "duration_ms": call.duration_ms,
+        "session_version": call.session_version,
+    }
+
+
+def represent_event(event: SessionEvent) -> dict[str, Any]:
+    return {
+        "object": "event",
+        "event_id": event.event_id,
+        "session_id": event.session_id,
+        "sequence": event.sequence,
+        "subject": event.subject,
+        "subject_id": event.subject_id,
+        "from_status": event.from_status,
+        "to_status": event.to_status,
+        "actor": {"type": event.actor_type, "id": event.actor_id},
+        "reason": event.reason or None,
+        "session_version": event.session_version,
+        "created_at": event.created_at,
+    }
+
+
+def represent_memory(session_id: str, version: int, memory: JSONText) -> JSONText:
+    """The document's seven fields, and its version."""
+    owned = {"object": "working_memory", "session_id": session_id, "version": version}
+    return joined(owned, memory)
+
+
+def represent_revision(revision: WorkingMemoryRevision) -> dict[str, Any]:
+    """Who wrote it, in which run, after which message, and when; without the document."""
+    return {
+        "object": "working_memory_revision",
+        "session_id": revision.session_id,
+        "version": revision.version,
+        "run_id": revision.run_id,
+        "sequence": revision.sequence,
+        "actor": {"type": revision.actor_type, "id": revision.actor_id},
+        "session_version": revision.session_version,
+        "created_at": revision.created_at,
+    }
+
+
+def joined(given: dict[str, Any], body: JSONText) -> JSONText:
+    """One object of ours and of a stored one that shares no key with it."""
+    head = JSONText.of(given).text
+    return JSONText(head if body.text == "{}" else f"{head[:-1]},{body.text[1:]}")
+
+
+def _run_is_alive(session: Session, status: SessionStatus, now: datetime) -> bool:
+    deadline = session.active_run_deadline
+    return status == SessionStatus.ACTIVE and (deadline is None or deadline > now)
+
+
+def _keys(body: JSONText) -> Collection[str]:
+    if _USUAL.match(body.text) and '"status":' not in body.text:
+        return ("role", "content")
+    return body.value.keys()
