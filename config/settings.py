@@ -218,7 +218,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["config.json_http.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.json_http.JSONRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.json_http.AlwaysJSON",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "config.pagination.KeysetPagination",
+    "DEFAULT_SCHEMA_CLASS": "sessions_app.api.schema.DomainSchema",
     "DEFAULT_METADATA_CLASS": None,
     "EXCEPTION_HANDLER": "config.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
@@ -241,6 +242,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
+    # Choices stand where they are used: names made up from "status" and "type" say nothing.
+    "POSTPROCESSING_HOOKS": [],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
