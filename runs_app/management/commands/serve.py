@@ -16,7 +16,7 @@ from granian.constants import Interfaces
 from granian.log import LogLevels
 
 from runs_app.management.processes import Family, end_with_parent
-from sessions_app.services.tokens import issue_token
+from sessions_app.services.tokens import get_or_create_account, issue_token
 
 FIRST_RUN = """
 First run. What follows is shown only now:
@@ -94,7 +94,8 @@ def _first_run(address: str) -> str | None:
         return None
     password = secrets.token_urlsafe(15)
     operator = accounts.create_superuser("operator", password=password)
-    token = issue_token(account=accounts.create_user("agent"), name="first run")
+    agent, _created = get_or_create_account(username="agent")
+    token = issue_token(account=agent, name="first run")
     return FIRST_RUN.format(
         operator=operator.get_username(),
         password=password,
