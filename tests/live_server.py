@@ -105,6 +105,24 @@ class LiveServer:
         assert finished.returncode == 0, finished.stderr
         return finished.stdout.strip()
 
+    @contextlib.contextmanager
+    def beside(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A command that goes on beside the server until the block ends."""
+        with self._output.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", *arguments],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(STOP_SECONDS)
+
     @property
     def process(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "the server was not started"

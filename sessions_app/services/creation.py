@@ -1,6 +1,7 @@
 """New sessions, and changes of what a client may change in one."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast
@@ -9,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import CharField, Model
 
 from ..actors import Actor
-from ..errors import AlreadyExists, InvalidRequest, NotFound
+from ..errors import AlreadyExists, DatabaseBusy, InvalidRequest, NotFound
 from ..ids import new_id
 from ..jsontext import clean_text
 from ..models import Session
@@ -20,6 +21,7 @@ from .memory import add_revision, complete_memory, encode_memory, merge_patch
 from .metadata import encode_metadata, index_metadata, index_text
 
 MAX_IDLE_TIMEOUT = 315_360_000  # ten years
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,9 @@ def create(new: NewSession, *, actor: Actor, now: datetime) -> tuple[Session, bo
         NotFound: the parent session is not the account's.
     """
     session = _build(new, actor, now)
-    if new.external_id is not None and (existing := _existing(session)):
-        return _resolve(existing, new)
-    try:
-        with transaction.atomic(savepoint=new.external_id is not None):
-            session.save(force_insert=True)
-    except IntegrityError:
-        if new.external_id is None or not (existing := _existing(session)):
-            raise
+    if new.external_id is None:
+        session.save(force_insert=True)
+    elif existing := _insert_or_find(session):
         return _resolve(existing, new)
     _begin(session, new, actor, now)
     return session, True
@@ -140,6 +137,20 @@ def _begin(session: Session, new: NewSession, actor: Actor, now: datetime) -> No
         now=now,
     )
     session.save(update_fields=["event_count", "working_memory_version"])
+
+
+def _insert_or_find(session: Session) -> Session | None:
+    """Insert the session, or answer the one that has its external id.
+
+    The winner of a race may be deleted, and its name free again, before the loser finds it.
+    """
+    for _ in range(_ATTEMPTS):
+        if existing := _existing(session):
+            return existing
+        with suppress(IntegrityError), transaction.atomic():
+            session.save(force_insert=True)
+            return None
+    raise DatabaseBusy("Sessions with this external_id come and go at the same time.")
 
 
 def _existing(session: Session) -> Session | None:
