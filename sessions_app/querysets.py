@@ -1,13 +1,20 @@
 """Reads. Each rule about what is seen, and as what, stands here once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from django.db.models import Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from .actors import Actor
-from .states import OPEN_TOOL_CALLS, SessionStatus
+from .folding import fold
+from .states import (
+    INTERRUPTED_RUN,
+    OPEN_TOOL_CALLS,
+    UNFINISHED_RUNS,
+    SessionStatus,
+)
 
 if TYPE_CHECKING:
     from .models import Message, Session, ToolCall  # noqa: F401  named in the bases below
@@ -45,6 +52,40 @@ class SessionQuerySet(QuerySet["Session"]):
             wanted |= lapsed
         return self.filter(wanted)
 
+    def with_run_status(self, statuses: Collection[str], *, now: datetime) -> "SessionQuerySet":
+        """Sessions whose newest run *is* in one of these statuses: past a deadline, interrupted.
+
+        The deadline is its own while it is queued, the row's while it is the active run, and the
+        session's expiry in any case.
+        """
+        past_deadline = (
+            Q(newest_run_deadline__lte=now)
+            | Q(newest_run_id=F("active_run_id"), active_run_deadline__lte=now)
+            | Q(status=SessionStatus.ACTIVE, expires_at__lte=now)
+        )
+        cut_off = Q(newest_run_status__in=UNFINISHED_RUNS) & past_deadline
+        # A CASE, not a negation: NOT over a null deadline would be null, and drop the row.
+        current = Case(When(cut_off, then=Value(INTERRUPTED_RUN)), default=F("newest_run_status"))
+        return self.alias(current_run_status=current).filter(current_run_status__in=statuses)
+
+    def with_metadata(self, terms: Iterable[str]) -> "SessionQuerySet":
+        """Sessions whose metadata has all of these terms (see `services.metadata`)."""
+        found = self
+        for digest in terms:
+            # One join each: a single filter would ask one row for two digests.
+            found = found.filter(metadata_terms__digest=digest)
+        return found
+
+    def with_open_tool_calls(self, wanted: bool) -> "SessionQuerySet":
+        """Sessions that have open tool calls, or that have none."""
+        some = Q(open_tool_call_count__gt=0)
+        return self.filter(some if wanted else ~some)
+
+    def mentioning(self, words: str) -> "SessionQuerySet":
+        """Sessions whose title or external id contains the words, or whose id begins so."""
+        folded = fold(words)
+        return self.filter(Q(search_text__contains=folded) | Q(session_id__startswith=folded))
+
     def due(self, *, now: datetime) -> "SessionQuerySet":
         """Sessions in which a deadline has passed that nobody has settled yet."""
         return self.filter(
@@ -63,6 +104,22 @@ class MessageQuerySet(QuerySet["Message"]):
     def live(self) -> "MessageQuerySet":
         """What lists and context show: neither removed nor superseded."""
         return self.filter(removed_at__isnull=True, superseded_at__isnull=True)
+
+    def placed(self, *, after: int | None, before: int | None) -> "MessageQuerySet":
+        """Messages strictly between two sequences."""
+        found = self if after is None else self.filter(sequence__gt=after)
+        return found if before is None else found.filter(sequence__lt=before)
+
+    def first_within(self, *, limit: int, max_bytes: int) -> tuple[list[int], bool]:
+        """The first sequences that fill a page, and whether more follow.
+
+        Sizes are read alone, so that no message is loaded in vain; one always fits, since a
+        message larger than a page must be readable.
+        """
+        sizes = list(self.values_list("sequence", "size")[: limit + 1])
+        totals = accumulate(size for _, size in sizes[:limit])
+        fitting = max(1, sum(total <= max_bytes for total in totals))
+        return [sequence for sequence, _ in sizes[:fitting]], len(sizes) > fitting
 
 
 class ToolCallQuerySet(QuerySet["ToolCall"]):

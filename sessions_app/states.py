@@ -47,6 +47,21 @@ TOOL_CALL_TRANSITIONS: dict[ToolCallStatus, frozenset[ToolCallStatus]] = {
 }
 
 
+# A run's statuses, as the session row mirrors its newest run's. They are runs_app's, which may not
+# be asked from here; a test holds the two together.
+RUN_STATUSES = (
+    "PENDING",
+    "RUNNING",
+    "WAITING",
+    "COMPLETED",
+    "FAILED",
+    "CANCELLED",
+    "INTERRUPTED",
+)
+UNFINISHED_RUNS = frozenset({"PENDING", "RUNNING", "WAITING"})
+INTERRUPTED_RUN = "INTERRUPTED"
+
+
 class Subject(TextChoices):
     """What a lifecycle event is about."""
 

@@ -86,7 +86,7 @@ class MemoryDocumentOut(serializers.Serializer):
     goal = text()
     plan = texts()
     completed = texts()
-    errors = texts()
+    errors = texts()  # type: ignore[assignment]
     important_files = texts()
     next_action = text()
     extra = JSONObjectField()
@@ -193,7 +193,7 @@ class MessageReferenceOut(serializers.Serializer):
 
 @extend_schema_serializer(component_name="MessagePage")
 class MessagePageOut(serializers.Serializer):
-    data = MessageOut(many=True)
+    data = MessageOut(many=True)  # type: ignore[assignment]
     first_sequence = StrictIntegerField(allow_null=True, help_text="The lowest of the page.")
     last_sequence = StrictIntegerField(allow_null=True, help_text="The highest of the page.")
     has_more = StrictBooleanField()

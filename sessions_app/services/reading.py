@@ -1,14 +1,68 @@
 """What can be read of a session, by whom."""
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.conf import settings
 from django.db.models import QuerySet
 
 from ..actors import Actor
 from ..errors import NotFound
 from ..jsontext import JSONText
 from ..models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
+from ..querysets import MessageQuerySet, SessionQuerySet
 from ..states import SessionStatus
 from .locking import deleted
 from .memory import current_memory
+from .metadata import metadata_term
+
+MAX_LISTED_CALLS = 100
+UNDELETED = tuple(status for status in SessionStatus if status != SessionStatus.DELETED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFilters:
+    """What a list of sessions is narrowed by; None does not narrow."""
+
+    status: Collection[str] | None = None
+    run_status: Collection[str] | None = None
+    agent_id: str | None = None
+    user_id: str | None = None
+    external_id: str | None = None
+    parent_session_id: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    active_after: datetime | None = None
+    active_before: datetime | None = None
+    expires_before: datetime | None = None
+    has_open_tool_calls: bool | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    q: str | None = None
+
+
+# The filters that compare a column.
+_LOOKUPS = {
+    "agent_id": "agent_id",
+    "user_id": "user_id",
+    "external_id": "external_id",
+    "parent_session_id": "parent_session",
+    "created_after": "created_at__gt",
+    "created_before": "created_at__lt",
+    "active_after": "last_activity_at__gt",
+    "active_before": "last_activity_at__lt",
+    "expires_before": "expires_at__lt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """A page of the raw conversation; its bounds hold also if a message vanished meanwhile."""
+
+    messages: list[Message]
+    first_sequence: int | None
+    last_sequence: int | None
+    has_more: bool
 
 
 class SessionReader:
@@ -30,13 +84,47 @@ class SessionReader:
             raise deleted(session)
         return session
 
-    def read_history(
-        self, *, session_id: str, include_superseded: bool = False
-    ) -> QuerySet[Message]:
+    def find(self, *, filters: SessionFilters, now: datetime) -> SessionQuerySet:
+        """Sessions as a list shows them: without what is only there to be searched."""
+        plain = {lookup: getattr(filters, name) for name, lookup in _LOOKUPS.items()}
+        found = Session.objects.readable_by(self.actor).defer("search_text")
+        found = found.filter(**{name: value for name, value in plain.items() if value is not None})
+        found = found.with_status(filters.status or UNDELETED, now=now)
+        found = found.with_metadata(metadata_term(*item) for item in filters.metadata.items())
+        if filters.run_status is not None:
+            found = found.with_run_status(filters.run_status, now=now)
+        if filters.has_open_tool_calls is not None:
+            found = found.with_open_tool_calls(filters.has_open_tool_calls)
+        return found if filters.q is None else found.mentioning(filters.q)
+
+    def open_tool_calls(self, *, session: Session) -> list[str]:
+        """The ids of the first hundred open calls of a session that was read already."""
+        if not session.open_tool_call_count:
+            return []
+        calls = ToolCall.objects.filter(session=session).open().order_by("id")
+        return list(calls.values_list("id", flat=True)[:MAX_LISTED_CALLS])
+
+    def read_history(self, *, session_id: str, include_superseded: bool = False) -> MessageQuerySet:
         """The raw conversation, in order; removed messages are not part of it."""
         history = Message.objects.filter(session=self.get(session_id=session_id))
         shown = history.filter(removed_at=None) if include_superseded else history.live()
         return shown.order_by("sequence")
+
+    def read_page(
+        self,
+        *,
+        history: MessageQuerySet,
+        limit: int,
+        descending: bool = False,
+    ) -> HistoryPage:
+        """The first page of a history, which may be narrowed: as much of it as one answer holds."""
+        ordered = history.order_by("-sequence" if descending else "sequence")
+        sequences, more = ordered.first_within(limit=limit, max_bytes=settings.MAX_PAGE_BYTES)
+        if not sequences:
+            return HistoryPage([], None, None, has_more=False)
+        first, last = min(sequences), max(sequences)
+        rows = ordered.filter(sequence__range=(first, last)).defer("text")
+        return HistoryPage(list(rows), first, last, has_more=more)
 
     def read_message(self, *, session_id: str, sequence: int) -> Message:
         """One message, whole; also one that was removed (its content is gone) or superseded."""
