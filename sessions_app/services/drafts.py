@@ -55,7 +55,8 @@ class Draft:
 
     @property
     def opens_session(self) -> bool:
-        return self.role in HEAD_ROLES
+        """Whether it may be part of the head, which no window cuts: so it can have no partner."""
+        return self.role in HEAD_ROLES and not (self.calls or self.results)
 
 
 def draft_message(raw: Any, *, pointer: str) -> Draft:

@@ -7,8 +7,10 @@ call with it. System and developer messages that open the session stay, beyond t
 Source: contract, "Resume packet"; report PAIR-01. Everything read is bounded by the window.
 """
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import cast
+from itertools import accumulate, takewhile
 
 from django.conf import settings
 from django.db.models import Q
@@ -21,8 +23,10 @@ from ..querysets import MessageQuerySet
 class Window:
     """Messages oldest first.
 
-    ``first_sequence`` and ``last_sequence`` bound what was chosen by budget: earlier messages are
-    those before ``first_sequence``. Both are null when nothing was.
+    From ``first_sequence`` to ``last_sequence`` nothing is missing, so whoever wants more reads
+    what is before ``first_sequence``. Of that, the window holds only what opens the session, and
+    calls that late results brought along. Both are null when not even the newest unit fits.
+    ``truncated`` tells that bytes, not ``last_n``, ended it.
     """
 
     messages: list[Message]
@@ -30,74 +34,124 @@ class Window:
     last_sequence: int | None
     omitted_before: int
     estimated_tokens: int
+    truncated: bool
 
 
 # A rough and stable measure: English and code run at about four bytes of JSON a token.
 BYTES_PER_TOKEN = 4
+# A session that is opened by more than this is cut there: a packet has an end.
+MAX_HEAD = 1000
+# Sizes and calls of so many more messages are read at once, so that a unit that begins before
+# the newest ``last_n`` costs no further query unless it is longer than that.
+_MARGIN = 64
 
 
-def read_window(session: Session, *, last_n: int) -> Window:
+def read_window(session: Session, *, last_n: int, budget: int | None = None) -> Window:
     """Read the window of at most ``last_n`` messages, besides those that open the session.
 
-    ``session`` was read first: what was appended since is not part of it.
+    ``session`` was read first: what was appended since is not part of it. ``budget`` is how many
+    bytes it may hold (``MAX_PAGE_BYTES``); the newest unit may exceed it.
     """
     visible = Message.objects.filter(session=session, sequence__lte=session.last_sequence).live()
-    head = list(visible.filter(sequence__lte=session.head_sequence).values_list("sequence", "size"))
-    body = visible.filter(sequence__gt=session.head_sequence).order_by("-sequence")
-    sizes = dict(body.values_list("sequence", "size")[:last_n])
-    budget = settings.MAX_PAGE_BYTES - sum(size for _, size in head)
-    chosen = _choose(_units(session, visible, sizes), last_n=last_n, budget=budget)
-    sequences = [sequence for sequence, _ in head] + sorted(chosen)
-    messages = list(visible.filter(sequence__in=sequences).order_by("sequence"))
+    room = settings.MAX_PAGE_BYTES if budget is None else budget
+    head, head_size, head_was_cut = _read_head(session, visible, room)
+    body = _Body(session, visible.filter(sequence__gt=session.head_sequence))
+    newest = body.read_newest(last_n + _MARGIN)[:last_n]
+    chosen, was_cut = _choose(body, newest, last_n=last_n, budget=room - head_size)
+    kept = visible.filter(sequence__in=[*head, *chosen]).order_by("sequence")
+    messages = list(kept.defer("text"))
+    omitted = session.message_count - len(messages)
+    gapless = list(takewhile(chosen.__contains__, newest))
+    covered = gapless if omitted else [message.sequence for message in messages]
     return Window(
         messages=messages,
-        first_sequence=min(chosen, default=None),
-        last_sequence=max(chosen, default=None),
-        omitted_before=session.message_count - len(messages),
+        first_sequence=min(covered, default=None),
+        last_sequence=max(covered, default=None),
+        omitted_before=omitted,
         estimated_tokens=sum(message.size for message in messages) // BYTES_PER_TOKEN,
+        truncated=was_cut or head_was_cut,
     )
 
 
-def _units(
-    session: Session, visible: MessageQuerySet, sizes: dict[int, int]
-) -> list[dict[int, int]]:
-    """The candidates' units as {sequence: size}, newest first."""
-    root = _roots(session, sizes)
-    missing = set(root) - set(sizes)
-    older = visible.filter(sequence__in=missing).values_list("sequence", "size")
-    known = sizes | (dict(older) if missing else {})
-    units: dict[int, dict[int, int]] = {}
-    for sequence in sorted(known, reverse=True):
-        units.setdefault(root.get(sequence, sequence), {})[sequence] = known[sequence]
-    return list(units.values())
+def _read_head(
+    session: Session, visible: MessageQuerySet, budget: int
+) -> tuple[list[int], int, bool]:
+    """The sequences that open the session, their size, and whether some were left out."""
+    if not session.head_sequence:
+        return [], 0, False
+    rows = visible.filter(sequence__lte=session.head_sequence).order_by("sequence")
+    sizes = dict(rows.values_list("sequence", "size")[: MAX_HEAD + 1])
+    totals = [total for total in accumulate(sizes.values()) if total <= budget][:MAX_HEAD]
+    return list(sizes)[: len(totals)], max(totals, default=0), len(totals) < len(sizes)
 
 
-def _roots(session: Session, sizes: dict[int, int]) -> dict[int, int]:
-    """For each message that makes or answers calls: the call message that its unit is named by."""
-    answered = ToolCall.objects.filter(session=session, result_sequence__isnull=False)
-    mine = Q(message_sequence__in=sizes) | Q(result_sequence__in=sizes)
-    callers = set(answered.filter(mine).values_list("message_sequence", flat=True))
-    links = answered.filter(message_sequence__in=callers).order_by("message_sequence", "id")
-    root: dict[int, int] = {}
-    for link in links.only("message_sequence", "result_sequence"):
-        _join(root, cast(int, link.message_sequence), cast(int, link.result_sequence))
-    return root
-
-
-def _join(root: dict[int, int], call: int, result: int) -> None:
-    """Put a call and its result into one unit; a message that answers several joins theirs."""
-    name = root.setdefault(call, root.get(result, call))
-    if (other := root.get(result, name)) != name:
-        root |= {key: name for key, value in root.items() if value == other}
-    root[result] = name
-
-
-def _choose(units: list[dict[int, int]], *, last_n: int, budget: int) -> set[int]:
+def _choose(
+    body: "_Body", newest: Iterable[int], *, last_n: int, budget: int
+) -> tuple[set[int], bool]:
+    """Units from the newest on until one does not fit, and whether that was for its bytes."""
     chosen: set[int] = set()
-    for unit in units:
-        fits = len(chosen) + len(unit) <= last_n
-        budget -= sum(unit.values())
-        if not fits or (chosen and budget < 0):
+    for sequence in newest:
+        if sequence in chosen:
+            continue
+        unit = body.unit_of(sequence, at_most=last_n - len(chosen))
+        if unit is None:
             break
-        chosen |= set(unit)
-    return chosen
+        budget -= body.size_of(unit)
+        if chosen and budget < 0:
+            return chosen, True
+        chosen |= unit
+    return chosen, False
+
+
+class _Body:
+    """What is known of the messages after the head: their sizes, and which belong together.
+
+    A message may answer calls of several others, and make calls itself: belonging is transitive.
+    """
+
+    def __init__(self, session: Session, visible: MessageQuerySet) -> None:
+        self.visible = visible
+        self.has_calls = session.tool_call_count > 0
+        self.answered = ToolCall.objects.filter(session=session, result_sequence__isnull=False)
+        self.sizes: dict[int, int | None] = {}  # None: not to be seen
+        self.neighbours: dict[int, set[int]] = defaultdict(set)
+
+    def read_newest(self, count: int) -> list[int]:
+        """The newest sequences, newest first; each is known from now on."""
+        newest = self.visible.order_by("-sequence").values_list("sequence", "size")
+        self.sizes = dict(newest[:count])
+        self._read_pairs(self.sizes)
+        return list(self.sizes)
+
+    def unit_of(self, sequence: int, *, at_most: int) -> set[int] | None:
+        """The messages that stand or fall with this one; None if they are more than that."""
+        unit: set[int] = set()
+        reached = {sequence}
+        while reached:
+            self._learn(reached - self.sizes.keys())
+            found = {number for number in reached if self.sizes[number] is not None}
+            unit |= found
+            if len(unit) > at_most:
+                return None
+            reached = {other for number in found for other in self.neighbours[number]} - unit
+            reached -= {number for number in reached if self.sizes.get(number, 0) is None}
+        return unit
+
+    def size_of(self, unit: Iterable[int]) -> int:
+        return sum(self.sizes[sequence] or 0 for sequence in unit)
+
+    def _learn(self, sequences: Collection[int]) -> None:
+        if sequences:
+            found = self.visible.filter(sequence__in=sequences).values_list("sequence", "size")
+            self.sizes |= dict.fromkeys(sequences) | dict(found)
+            self._read_pairs(sequences)
+
+    def _read_pairs(self, sequences: Collection[int]) -> None:
+        if not (sequences and self.has_calls):
+            return
+        mine = Q(message_sequence__in=sequences) | Q(result_sequence__in=sequences)
+        pairs = self.answered.filter(mine).values_list("message_sequence", "result_sequence")
+        for call, result in pairs:
+            if call is not None and result is not None:
+                self.neighbours[call].add(result)
+                self.neighbours[result].add(call)
