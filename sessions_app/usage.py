@@ -7,9 +7,10 @@ from typing import Any
 
 from .errors import InvalidRequest
 
-# Far above any real figure, and low enough that a session's sum stays within 64 bits.
+# Far above any real figure. A sum of such figures stops at what a column holds.
 _MAX_TOKENS = 10**12
 _MAX_COST_USD = 10**6
+_MOST = 2**63 - 1
 _NANO = Decimal(10) ** 9
 
 TOKEN_FIELDS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
@@ -62,9 +63,9 @@ class Usage:
         return [field.name for field in fields(cls)]
 
     def store(self, row: Any) -> None:
-        """Set the row's usage columns."""
+        """Set the row's usage columns: no figure may make a write impossible."""
         for field in fields(self):
-            setattr(row, field.name, getattr(self, field.name))
+            setattr(row, field.name, max(0, min(getattr(self, field.name), _MOST)))
 
     def as_json(self) -> dict[str, Any]:
         """The contract's ``usage`` object."""

@@ -1,0 +1,3 @@
+from tests.domain import desk
+
+__all__ = ["desk"]

@@ -1,0 +1,83 @@
+import re
+
+import pytest
+
+from sessions_app import errors
+from sessions_app.errors import DossierError, InvalidRequest, SessionClosed, pointer_token
+
+
+def concrete(base=DossierError):
+    for kind in base.__subclasses__():
+        yield kind
+        yield from concrete(kind)
+
+
+ERRORS = sorted(concrete(), key=lambda kind: kind.__name__)
+
+
+class TestEveryError:
+    @pytest.mark.parametrize("kind", ERRORS)
+    def test_has_a_code_and_a_title_of_its_own(self, kind):
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", kind.code)
+        assert kind.title
+
+    def test_has_a_code_that_no_other_has(self):
+        assert len({kind.code for kind in ERRORS}) == len(ERRORS)
+
+    @pytest.mark.parametrize("kind", ERRORS)
+    def test_has_the_code_that_its_name_says(self, kind):
+        spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+        assert kind.code == spelled
+
+    @pytest.mark.parametrize("kind", ERRORS)
+    def test_says_what_happened_and_what_to_do_next(self, kind):
+        error = kind("It went wrong.")
+        assert error.detail == f"It went wrong. {kind.hint}".strip()
+        assert str(error) == error.detail
+
+    def test_is_defined_in_one_module(self):
+        assert {kind.__module__ for kind in ERRORS} == {errors.__name__}
+
+    def test_knows_no_status_code(self):
+        assert not [kind for kind in ERRORS if {"status", "status_code"} & set(vars(kind))]
+
+
+class TestConflicts:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "SessionClosed",
+            "SessionExpired",
+            "InvalidTransition",
+            "AlreadyExists",
+            "RunActive",
+            "RunEnded",
+            "RunInterrupted",
+            "RunSuperseded",
+            "SequenceMismatch",
+            "VersionMismatch",
+            "IdempotencyInProgress",
+            "DatabaseBusy",
+        ],
+    )
+    def test_say_what_to_do_next(self, name):
+        assert getattr(errors, name).hint
+
+
+class TestData:
+    def test_carries_typed_extras(self):
+        assert SessionClosed("It is closed.", version=3).data == {"version": 3}
+
+    def test_of_an_invalid_value_is_its_pointer(self):
+        error = InvalidRequest.at("/metadata/a~1b", "is wrong")
+        assert error.pointers == {"/metadata/a~1b": "is wrong"}
+        assert error.detail == "/metadata/a~1b: is wrong"
+
+    def test_of_an_invalid_body_is_the_empty_pointer(self):
+        error = InvalidRequest.at("", "must be an object")
+        assert error.pointers == {"": "must be an object"}
+        assert error.detail == "body: must be an object"
+
+    @pytest.mark.parametrize(("key", "token"), [("a", "a"), ("a/b", "a~1b"), ("~1", "~01")])
+    def test_of_a_pointer_escapes_keys(self, key, token):
+        assert pointer_token(key) == token
