@@ -105,10 +105,24 @@ class MessageQuerySet(QuerySet["Message"]):
         """What lists and context show: neither removed nor superseded."""
         return self.filter(removed_at__isnull=True, superseded_at__isnull=True)
 
-    def placed(self, *, after: int | None, before: int | None) -> "MessageQuerySet":
-        """Messages strictly between two sequences."""
-        found = self if after is None else self.filter(sequence__gt=after)
-        return found if before is None else found.filter(sequence__lt=before)
+    def matching(
+        self,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        role: str | None = None,
+        type: str | None = None,
+        run_id: str | None = None,
+    ) -> "MessageQuerySet":
+        """Messages strictly between two sequences and of a kind; None does not narrow."""
+        given = {
+            "sequence__gt": after,
+            "sequence__lt": before,
+            "role": role,
+            "type": type,
+            "run": run_id,
+        }
+        return self.filter(**{name: value for name, value in given.items() if value is not None})
 
     def first_within(self, *, limit: int, max_bytes: int) -> tuple[list[int], bool]:
         """The first sequences that fill a page, and whether more follow.
@@ -127,6 +141,18 @@ class ToolCallQuerySet(QuerySet["ToolCall"]):
         """Calls of sessions that the actor may read; a deleted session has none."""
         living = self.exclude(session__status=SessionStatus.DELETED)
         return living.filter(readable(actor, path="session__"))
+
+    def matching(
+        self,
+        *,
+        statuses: Collection[str] | None = None,
+        name: str | None = None,
+        run_id: str | None = None,
+    ) -> "ToolCallQuerySet":
+        """Calls in one of these statuses, of this tool, of this run; None does not narrow."""
+        found = self if statuses is None else self.filter(status__in=statuses)
+        found = found if name is None else found.filter(name=name)
+        return found if run_id is None else found.filter(run=run_id)
 
     def open(self) -> "ToolCallQuerySet":
         """Calls that somebody still waits for."""

@@ -30,6 +30,21 @@ _IF_NONE_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The `ETag` that the reader holds: 304 when it is still the newest.",
 )
+# What an answer's headers tell; to be named in a view's `extend_schema(parameters=…)`.
+ETAG = OpenApiParameter(
+    "ETag",
+    {"type": "string"},
+    OpenApiParameter.HEADER,
+    description="The version, in quotes.",
+    response=True,
+)
+LOCATION = OpenApiParameter(
+    "Location",
+    {"type": "string"},
+    OpenApiParameter.HEADER,
+    description="The path of what was created.",
+    response=[201],
+)
 
 _TEXT = {"type": "string"}
 _PROBLEM = {

@@ -185,12 +185,6 @@ class MessageOut(AnyObjectSerializer):
     superseded_at = InstantField(required=False, help_text="A rewind took it out of the history.")
 
 
-@extend_schema_serializer(component_name="MessageReference")
-class MessageReferenceOut(serializers.Serializer):
-    message_id = text()
-    sequence = StrictIntegerField(min_value=1)
-
-
 @extend_schema_serializer(component_name="MessagePage")
 class MessagePageOut(serializers.Serializer):
     data = MessageOut(many=True)  # type: ignore[assignment]

@@ -170,9 +170,11 @@ class SessionManager(SessionReader):
         expected_last_sequence: int | None = None,
         if_match: int | None = None,
         now: datetime | None = None,
-        pointer: str = "/messages",
+        pointer: str | None = "/messages",
     ) -> _messages.Appended:
         """Store messages in their order, all or none, and tie their tool calls and results.
+
+        ``pointer`` names the list in errors; None: there is one message, and it is the body.
 
         Raises:
             InvalidRequest, PayloadTooLarge: a message or the batch is not acceptable.

@@ -39,18 +39,21 @@ class Appended:
     created_count: int
 
 
-def draft_messages(raw: Sequence[Any], *, pointer: str) -> list[Draft]:
-    """Check a batch before anything is locked.
+def draft_messages(raw: Sequence[Any], *, pointer: str | None) -> list[Draft]:
+    """Check a batch before anything is locked; without ``pointer`` its one message is the body.
 
     Raises:
         InvalidRequest: an empty batch, or a message that is not acceptable.
         PayloadTooLarge: more messages than a batch may have.
     """
     if not raw:
-        raise InvalidRequest.at(pointer, "must hold at least one message")
+        raise InvalidRequest.at(pointer or "", "must hold at least one message")
     if len(raw) > settings.MAX_MESSAGES_PER_BATCH:
         raise PayloadTooLarge(f"More than {settings.MAX_MESSAGES_PER_BATCH} messages in a batch.")
-    return [draft_message(item, pointer=f"{pointer}/{index}") for index, item in enumerate(raw)]
+    return [
+        draft_message(item, pointer="" if pointer is None else f"{pointer}/{index}")
+        for index, item in enumerate(raw)
+    ]
 
 
 def append(

@@ -1,6 +1,6 @@
 """What can be read of a session, by whom."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from ..actors import Actor
 from ..errors import NotFound
 from ..jsontext import JSONText
 from ..models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
-from ..querysets import MessageQuerySet, SessionQuerySet
+from ..querysets import MessageQuerySet, SessionQuerySet, ToolCallQuerySet
 from ..states import SessionStatus
 from .locking import deleted
 from .memory import current_memory
@@ -134,16 +134,34 @@ class SessionReader:
             raise NotFound(f"There is no message {sequence}.")
         return message
 
+    def read_messages(self, *, session_id: str, sequences: Sequence[int]) -> list[Message]:
+        """These messages, whole, in the order in which they are named."""
+        session = self.get(session_id=session_id)
+        rows = Message.objects.filter(session=session, sequence__in=sequences).defer("text")
+        found = {message.sequence: message for message in rows}
+        return [found[sequence] for sequence in sequences]
+
     def read_memory(self, *, session_id: str) -> tuple[Session, JSONText]:
         """The session and its current working memory."""
         session = self.get(session_id=session_id)
         return session, current_memory(session)
 
+    def memory_of(self, *, session: Session) -> JSONText:
+        """The current working memory of a session that was read already."""
+        return current_memory(session)
+
+    def memory_revision(self, *, session_id: str, version: int) -> WorkingMemoryRevision:
+        """One revision of the working memory, with its document."""
+        revision = self.memory_revisions(session_id=session_id).filter(version=version).first()
+        if revision is None:
+            raise NotFound(f"There is no revision {version}.")
+        return revision
+
     def memory_revisions(self, *, session_id: str) -> QuerySet[WorkingMemoryRevision]:
         """All revisions of the working memory."""
         return WorkingMemoryRevision.objects.filter(session=self.get(session_id=session_id))
 
-    def tool_calls(self, *, session_id: str) -> QuerySet[ToolCall]:
+    def tool_calls(self, *, session_id: str) -> ToolCallQuerySet:
         """The tool history."""
         return ToolCall.objects.filter(session=self.get(session_id=session_id))
 

@@ -17,7 +17,7 @@ from .locking import touch
 from .pairing import MAX_TOOL_NAME, check_tool_call_id
 from .tool_calls import finish, move_call
 
-_MAX_DURATION_MS = 10**12
+MAX_DURATION_MS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ def _announced(session: Session, tool_call_id: str | None) -> ToolCall | None:
 
 def _enrich(call: ToolCall, outcome: Outcome) -> None:
     if outcome.duration_ms is not None:
-        if not 0 <= outcome.duration_ms <= _MAX_DURATION_MS:
-            raise InvalidRequest.at("/duration_ms", f"must be from 0 to {_MAX_DURATION_MS}")
+        if not 0 <= outcome.duration_ms <= MAX_DURATION_MS:
+            raise InvalidRequest.at("/duration_ms", f"must be from 0 to {MAX_DURATION_MS}")
         call.duration_ms = outcome.duration_ms
     if outcome.error is not None and call.error_type is None:
         call.error_type = _text(outcome.error, "type", longest=255)
