@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from typing import IO, Any
 
 import orjson
@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from sessions_app import jsontext
 from sessions_app.errors import PayloadTooLarge
 from sessions_app.jsontext import JSONText
+from sessions_app.timestamps import rfc3339
 
 MERGE_PATCH = "application/merge-patch+json"
 _UTF8 = {"", "utf-8", "utf8"}
@@ -104,16 +105,11 @@ def dumps(data: Any) -> bytes:
     try:
         return orjson.dumps(data, default=_as_fragment, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except orjson.JSONEncodeError:
-        text = json.dumps(data, default=_as_plain, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(
+            data, default=_as_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
         # Through UTF-16, where halves of a pair that stand together are one character again.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-
-
-def rfc3339(moment: datetime) -> str:
-    """UTC, ``Z``, and always six digits, so that times compare as text."""
-    if moment.tzinfo is not UTC:
-        moment = moment.astimezone(UTC)
-    return f"{moment.isoformat(timespec='microseconds')[:-6]}Z"
 
 
 def _as_fragment(value: Any) -> Any:

@@ -188,8 +188,8 @@ def problem(
 
 def _printable(text: str) -> str:
     """Short, and encodable whatever was sent: a message that echoes a value must not fail on it."""
-    shortened = text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
-    return shortened.encode("utf-8", "backslashreplace").decode()
+    printable = text[:_MAX_CHARACTERS].encode("utf-8", "backslashreplace").decode()
+    return printable if len(text) <= _MAX_CHARACTERS else f"{printable[: _MAX_CHARACTERS - 1]}…"
 
 
 def _response(body: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
@@ -227,7 +227,7 @@ def handler500(request: HttpRequest) -> HttpResponseBase:
 
 
 def _for_a_program(request: HttpRequest) -> bool:
-    return request.path.startswith("/api/") or request.path in _FOR_PROGRAMS
+    return f"{request.path}/".startswith("/api/") or request.path in _FOR_PROGRAMS
 
 
 def _plain(request: HttpRequest, status: int, code: str, title: str) -> HttpResponse:

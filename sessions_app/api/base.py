@@ -50,7 +50,7 @@ from rest_framework.views import APIView
 from sessions_app.actors import Actor
 from sessions_app.api.etags import etag, if_match, none_match
 from sessions_app.api.query import MAX_TEXT, Parameter, Text, cleaned_text, read_query
-from sessions_app.errors import InvalidRequest
+from sessions_app.errors import InvalidRequest, NotFound
 from sessions_app.jsontext import JSONText
 from sessions_app.services.idempotency import Answer, Write, once
 from sessions_app.services.locking import write_transaction
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 # The paginator reads these itself; here they are only known names.
-_PAGING = (Text(name="limit"), Text(name="cursor", max_length=4096))
+_PAGING = (Text(name="limit"), Text(name="cursor", max_length=1 << 20))
 
 Handler = Callable[..., Response]
 
@@ -134,7 +134,7 @@ class DomainView(APIView):
         rows = paginator.paginate_queryset(queryset, self.request, view=self)
         return paginator.get_paginated_response([represent(row) for row in rows or ()])
 
-    def rebuild(self, request: Request, kept: Any, **kwargs: Any) -> Response:
+    def rebuild(self, request: Request, kept: Any, *args: Any, **kwargs: Any) -> Response:
         """The answer again, from what ``self.keep`` was."""
         raise NotImplementedError
 
@@ -185,6 +185,9 @@ class DomainView(APIView):
         method = request.method or ""
         if method not in self.allowed_methods:
             self.http_method_not_allowed(request)
+        if any("\x00" in part for part in self.kwargs.values()):
+            # No row is named so, and PostgreSQL would not even look (report DATA-01).
+            raise NotFound("No name holds U+0000.")
         declared = self.parameters.get("GET" if method == "HEAD" else method, ())
         paging = _PAGING if self.paginated and method not in WRITES else ()
         self.params = read_query(request.query_params, [*declared, *paging])

@@ -9,11 +9,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from sessions_app.api.query import MAX_BIGINT, rfc3339_instant
+from sessions_app.api.query import MAX_BIGINT
+from sessions_app.timestamps import parse_rfc3339
 
 
-def _refuse(field: serializers.Field, reason: str) -> NoReturn:
-    raise serializers.ValidationError(reason)
+def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:
+    raise serializers.ValidationError(reason) from cause
 
 
 class StrictCharField(serializers.CharField):
@@ -23,7 +24,7 @@ class StrictCharField(serializers.CharField):
         super().__init__(**{"allow_blank": True, "trim_whitespace": False} | kwargs)
 
     def to_internal_value(self, data: Any) -> str:
-        return data if isinstance(data, str) else _refuse(self, "a string is expected")
+        return data if isinstance(data, str) else _refuse("a string is expected")
 
 
 class StrictIntegerField(serializers.IntegerField):
@@ -34,19 +35,19 @@ class StrictIntegerField(serializers.IntegerField):
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
-            _refuse(self, "an integer is expected")
+            _refuse("an integer is expected")
         return data
 
 
 class StrictBooleanField(serializers.BooleanField):
     def to_internal_value(self, data: Any) -> bool:
-        return data if isinstance(data, bool) else _refuse(self, "true or false is expected")
+        return data if isinstance(data, bool) else _refuse("true or false is expected")
 
 
 class StrictChoiceField(serializers.ChoiceField):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or data not in self.choices:
-            _refuse(self, f"one of {', '.join(map(str, self.choices))} is expected")
+            _refuse(f"one of {', '.join(map(str, self.choices))} is expected")
         return data
 
 
@@ -55,8 +56,10 @@ class InstantField(serializers.Field):
     """An RFC 3339 time; without an offset it would mean another moment to each reader."""
 
     def to_internal_value(self, data: Any) -> datetime:
-        moment = rfc3339_instant(data) if isinstance(data, str) else None
-        return moment or _refuse(self, "a time with its offset, such as 2026-01-31T12:00:00Z")
+        try:
+            return parse_rfc3339(data if isinstance(data, str) else "")
+        except ValueError as error:
+            _refuse(f"{error}, such as 2026-01-31T12:00:00Z", error)
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -84,7 +87,7 @@ class JSONObjectField(JSONValueField):
         super().__init__(**{"allow_null": False} | kwargs)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        return data if isinstance(data, dict) else _refuse(self, "an object is expected")
+        return data if isinstance(data, dict) else _refuse("an object is expected")
 
 
 class StrictSerializer(serializers.Serializer):
@@ -111,7 +114,7 @@ class AnyObjectSerializer(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
-            _refuse(self, "an object is expected")
+            _refuse("an object is expected")
         return data
 
 
