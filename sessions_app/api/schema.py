@@ -76,6 +76,21 @@ _PROBLEM = {
 }
 
 
+_REFUSALS = {
+    "400": "`invalid_json`, `invalid_request` or `invalid_cursor`: `errors` says where.",
+    "401": "`not_authenticated`: no token, or one that is not valid.",
+    "403": "`permission_denied`: the account may not do this.",
+    "404": "`not_found`: unknown, or another account's.",
+    "409": "Not in this state, or not any more: `code` says which, and `detail` what to do.",
+    "410": "`session_deleted`: its data is gone.",
+    "412": "`version_mismatch`: `If-Match` names another version than the current one.",
+    "413": "`payload_too_large`: a limit is passed.",
+    "415": "`unsupported_media_type`: a body is JSON in UTF-8.",
+    "422": "Well-formed and still not possible, such as `idempotency_key_reused`.",
+    "503": "`database_busy`: nothing was stored; send it again after `Retry-After` seconds.",
+}
+
+
 class DomainSchema(AutoSchema):
     """AutoSchema for views that declare ``parameters``, ``bodies`` and ``etags`` (see `base`)."""
 
@@ -100,16 +115,36 @@ class DomainSchema(AutoSchema):
     def map_parsers(self) -> list[str]:
         return [*super().map_parsers(), *([MERGE_PATCH] if self.method == "PATCH" else [])]
 
+    def get_description(self) -> str:
+        """What the view says with ``extend_schema``: docstrings are for who reads the code."""
+        return ""
+
+    def get_paginated_name(self, serializer_name: str) -> str:
+        return f"{serializer_name}Page"
+
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         component = ResolvedComponent(
             name="Problem", type=ResolvedComponent.SCHEMA, schema=_PROBLEM, object="Problem"
         )
         self.registry.register_on_missing(component)
-        refusal = {
-            "description": "Any refusal.",
-            "content": {"application/problem+json": {"schema": component.ref}},
-        }
-        return {**super()._get_response_bodies(direction), "default": refusal}
+        content = {"application/problem+json": {"schema": component.ref}}
+        named = self._refusals() if hasattr(self.view, "bodies") else []
+        refusals = {code: {"description": _REFUSALS[code], "content": content} for code in named}
+        answers = {**refusals, **super()._get_response_bodies(direction)}
+        other = {"description": "Any other refusal.", "content": content}
+        return {**dict(sorted(answers.items())), "default": other}
+
+    def _refusals(self) -> list[str]:
+        """The codes that this operation may answer with, as far as its declarations tell."""
+        writes = self.method != "GET"
+        reads_more = self.view.parameters.get(self.method) or self.view.paginated
+        found = ["401", "403", "503"]
+        found += ["400"] if writes or reads_more else []
+        found += ["404"] if "{" in self.path else []
+        found += ["410"] if "{session_id}" in self.path else []
+        found += ["409", "422"] if writes else []
+        found += ["412"] if writes and self.method in self.view.etags else []
+        return found + (["413", "415"] if self.view.bodies.get(self.method) else [])
 
 
 def _documented(parameter: Parameter) -> OpenApiParameter:
