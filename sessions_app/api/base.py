@@ -185,7 +185,7 @@ class DomainView(APIView):
         method = request.method or ""
         if method not in self.allowed_methods:
             self.http_method_not_allowed(request)
-        if any("\x00" in part for part in self.kwargs.values()):
+        if any("\x00" in str(part) for part in self.kwargs.values()):
             # No row is named so, and PostgreSQL would not even look (report DATA-01).
             raise NotFound("No name holds U+0000.")
         declared = self.parameters.get("GET" if method == "HEAD" else method, ())
