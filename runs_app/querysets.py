@@ -4,7 +4,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from django.db.models import Case, DateTimeField, F, Max, Min, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, DateTimeField, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce, Least
 
 from sessions_app.actors import Actor
 from sessions_app.models import Message
@@ -17,11 +18,24 @@ if TYPE_CHECKING:
     from .models import Run  # noqa: F401  named in the base below
 
 _IS_ACTIVE = Q(session__active_run_id=F("run_id"))
+_ACTIVE_DEADLINE = F("session__active_run_deadline")
+
+# Each is null where it does not apply.
+_LEASE_AS_ACTIVE = Case(When(_IS_ACTIVE, then=_ACTIVE_DEADLINE))
+_LEASE_OF_PARENT = Case(
+    When(session__active_run_id=F("parent_run_id"), then=_ACTIVE_DEADLINE),
+    When(parent_run__status__in=sorted(UNFINISHED), then=F("parent_run__lease_expires_at")),
+)
+_EXPIRY = Case(When(session__status=SessionStatus.ACTIVE, then=F("session__expires_at")))
 
 
-def _of_messages(aggregate: type[Max] | type[Min]) -> Subquery:
-    mine = Message.objects.filter(run=OuterRef("pk")).order_by().values("run")
-    return Subquery(mine.annotate(found=aggregate("sequence")).values("found"))
+def _end_of_messages(order: str) -> Subquery:
+    """The first sequence of the run's messages in this order.
+
+    Not an aggregate: that would walk through all of them, and this is one step in the index.
+    """
+    mine = Message.objects.filter(run=OuterRef("pk")).order_by(order)
+    return Subquery(mine.values("sequence")[:1])
 
 
 class RunQuerySet(QuerySet["Run"]):
@@ -35,26 +49,19 @@ class RunQuerySet(QuerySet["Run"]):
         return self.exclude(session__status=SessionStatus.DELETED)
 
     def effective(self) -> "RunQuerySet":
-        """Add what the row alone does not say: ``deadline``, ``seen_at``, and the run's messages.
+        """Add what the row alone does not say: its lease and last sign of life, which the session
+        row keeps while the run is active; its ``deadline``; and its messages.
 
-        While a run is active, the session row keeps its deadline; and no run outlives the
-        session's own expiry.
+        No run outlives the session's own expiry, and no child run its parent.
         """
-        lease = Case(
-            When(_IS_ACTIVE, then=F("session__active_run_deadline")),
-            default=F("lease_expires_at"),
-            output_field=DateTimeField(),
-        )
-        lapses = Q(session__status=SessionStatus.ACTIVE, session__expires_at__lt=lease)
+        seen = When(_IS_ACTIVE, then=F("session__active_run_seen_at"))
+        lease = Coalesce(_LEASE_AS_ACTIVE, F("lease_expires_at"))
         return self.annotate(
-            deadline=Case(When(lapses, then=F("session__expires_at")), default=lease),
-            seen_at=Case(
-                When(_IS_ACTIVE, then=F("session__active_run_seen_at")),
-                default=F("heartbeat_at"),
-                output_field=DateTimeField(),
-            ),
-            first_sequence=_of_messages(Min),
-            last_sequence=_of_messages(Max),
+            lease=lease,
+            deadline=Least(lease, Coalesce(_LEASE_OF_PARENT, lease), Coalesce(_EXPIRY, lease)),
+            seen_at=Case(seen, default=F("heartbeat_at"), output_field=DateTimeField()),
+            first_sequence=_end_of_messages("sequence"),
+            last_sequence=_end_of_messages("-sequence"),
         )
 
     def with_status(self, statuses: Collection[str], *, now: datetime) -> "RunQuerySet":
@@ -64,6 +71,11 @@ class RunQuerySet(QuerySet["Run"]):
         if RunStatus.INTERRUPTED in statuses:
             wanted |= lapsed
         return self.filter(wanted)
+
+    def started_between(self, after: datetime | None, before: datetime | None) -> "RunQuerySet":
+        """Runs that started strictly between these moments."""
+        found = self if after is None else self.filter(started_at__gt=after)
+        return found if before is None else found.filter(started_at__lt=before)
 
     def stuck(self, *, now: datetime, since: datetime) -> "RunQuerySet":
         """Unfinished, and no sign of life since then; needs `effective`."""

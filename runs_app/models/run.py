@@ -62,6 +62,7 @@ class Run(UsageFields):
     session_version = models.BigIntegerField()
 
     # Annotated by `RunQuerySet.effective`.
+    lease: datetime | None
     deadline: datetime | None
     seen_at: datetime | None
     first_sequence: int | None

@@ -83,11 +83,11 @@ def _build(session: Session, new: NewRun, now: datetime) -> Run:
         model=clean_string("model", new.model, model=Run),
         input=text,
         metadata=encode_metadata(new.metadata),
-        size=len(text or ""),
         lease_seconds=lease,
         lease_expires_at=now + timedelta(hours=settings.PENDING_TTL_HOURS),
         created_at=now,
     )
+    run.size = transitions.size_of(run)
     if new.retry_of is not None:
         run.retry_of = _find(session, new.retry_of, "/retry_of")
     if new.parent_run_id is not None:

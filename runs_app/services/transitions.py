@@ -152,6 +152,7 @@ def end(
         )
     if to == RunStatus.CANCELLED:
         run.cancel_reason = reason
+    run.size = size_of(run)
     move(session, run, to, actor=actor, reason=reason, now=now, at=at, activity=activity)
     if to in _CALLS_BECOME:
         status, error_type = _CALLS_BECOME[to]
@@ -159,10 +160,15 @@ def end(
 
 
 def interrupt_lapsed(session: Session, *, now: datetime) -> None:
-    """Interrupt the session's runs whose deadline has passed, each at its deadline."""
+    """Interrupt the session's runs whose deadline has passed, each at its deadline.
+
+    A run does not outlive its session: the one with an expiry that came first ended it then.
+    """
     for run in _unfinished(session):
         current = load(session, run.run_id)  # a parent's end may have ended it by now
         deadline = current.lease_expires_at
+        if deadline is not None and session.expires_at is not None:
+            deadline = min(deadline, session.expires_at)
         if current.status in UNFINISHED and deadline is not None and deadline <= now:
             end(
                 session,
@@ -211,6 +217,11 @@ def renew(session: Session, run: Run, *, now: datetime) -> None:
         run.save(update_fields=["heartbeat_at", "lease_expires_at"])
         session.other_run_deadline = _earliest_other_deadline(session)
     reschedule(session)
+
+
+def size_of(run: Run) -> int:
+    """The bytes of what clients gave: by them, pages and packets know how many runs they hold."""
+    return sum(len(text) for text in (run.input, run.output, run.error, run.metadata) if text)
 
 
 def report_usage(session: Session, run: Run, usage: Usage | None) -> None:

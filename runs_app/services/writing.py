@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sessions_app.models import Session
 from sessions_app.services.fencing import check_attempt
+from sessions_app.services.locking import touch
 from sessions_app.usage import Usage
 
 from ..states import RunStatus
@@ -26,4 +27,5 @@ def admit(
         transitions.renew(session, run, now=now)
     if usage:
         (Usage.of(run) + usage).store(run)
-        run.save(update_fields=Usage.columns())
+        run.session_version = touch(session, now=now)
+        run.save(update_fields=[*Usage.columns(), "session_version"])
