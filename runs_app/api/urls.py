@@ -1,5 +1,20 @@
 """Paths of runs, and of what needs both a session and its runs."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from runs_app.api import moves, packet, runs
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("sessions/<str:session_id>/resume", packet.ResumeView.as_view(), name="session-resume"),
+    path("sessions/<str:session_id>/context", packet.ContextView.as_view(), name="session-context"),
+    path("sessions/<str:session_id>/runs", runs.SessionRunsView.as_view(), name="session-runs"),
+    path("runs", runs.RunsView.as_view(), name="runs"),
+    path("runs/<str:run_id>", runs.RunView.as_view(), name="run"),
+    path("runs/<str:run_id>/start", moves.StartView.as_view(), name="run-start"),
+    path("runs/<str:run_id>/heartbeat", moves.HeartbeatView.as_view(), name="run-heartbeat"),
+    path("runs/<str:run_id>/wait", moves.WaitView.as_view(), name="run-wait"),
+    path("runs/<str:run_id>/complete", moves.CompleteView.as_view(), name="run-complete"),
+    path("runs/<str:run_id>/fail", moves.FailView.as_view(), name="run-fail"),
+    path("runs/<str:run_id>/cancel", moves.CancelView.as_view(), name="run-cancel"),
+    path("runs/<str:run_id>/resume", moves.ResumeRunView.as_view(), name="run-resume"),
+]
