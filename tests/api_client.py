@@ -1,0 +1,173 @@
+"""A client of the REST API that holds every answer against the OpenAPI document.
+
+What the document does not say may not be answered: a status, a header, a key. So the schema that
+clients generate their code from cannot drift away from the server, whatever a test is about.
+"""
+
+import json
+import re
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from django.http import HttpResponse
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+BASE = "/api/v1"
+_DOCUMENT = "urn:openapi"
+_PROMISED_HEADERS = {"ETag", "Location"}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+_formats = FormatChecker(formats=())
+
+
+@_formats.checks("date-time")
+def _is_our_time(value: Any) -> bool:
+    return not isinstance(value, str) or _TIME.fullmatch(value) is not None
+
+
+class APIClient:
+    """Requests of one account, relative to `/api/v1`; bodies are JSON unless they are bytes."""
+
+    def __init__(self, token: str | None) -> None:
+        self.client = Client(raise_request_exception=True)
+        self.token = token
+
+    def get(self, path: str, query: Any = None, **headers: str) -> Any:
+        return self.send("GET", path, query=query, **headers)
+
+    def post(self, path: str, body: Any = None, query: Any = None, **headers: str) -> Any:
+        return self.send("POST", path, body, query=query, **headers)
+
+    def put(self, path: str, body: Any = None, query: Any = None, **headers: str) -> Any:
+        return self.send("PUT", path, body, query=query, **headers)
+
+    def patch(self, path: str, body: Any = None, query: Any = None, **headers: str) -> Any:
+        return self.send("PATCH", path, body, query=query, **headers)
+
+    def delete(self, path: str, body: Any = None, query: Any = None, **headers: str) -> Any:
+        return self.send("DELETE", path, body, query=query, **headers)
+
+    def send(
+        self, method: str, path: str, body: Any = None, *, query: Any = None, **headers: str
+    ) -> Any:
+        """The answer, after it was held against the document.
+
+        ``query`` is a dict, pairs, or a string that is sent as it is; header names are written
+        with ``_``. The answer's ``json()`` is strict.
+        """
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        if self.token is not None:
+            named.setdefault("Authorization", f"Bearer {self.token}")
+        raw = body if isinstance(body, bytes) else b"" if body is None else _dumps(body)
+        response: Any = self.client.generic(
+            method,
+            BASE + path,
+            raw,
+            content_type=named.pop("Content-Type", "application/json"),
+            headers=named,
+            query_params=None if isinstance(query, str) else query,
+            **({"QUERY_STRING": query} if isinstance(query, str) else {}),
+        )
+        response.json = lambda: strict_json(response.content)
+        check_answer(method, BASE + path, response)
+        if body and response.status_code < 300:
+            check_request(method, BASE + path, strict_json(raw))
+        return response
+
+
+def strict_json(content: bytes) -> Any:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(content.decode(), parse_constant=refuse)
+
+
+def check_answer(method: str, path: str, response: HttpResponse) -> None:
+    """Assert that the document knows this answer."""
+    assert response.headers["X-Request-Id"]
+    operation = _operation(method, path)
+    if operation is None:
+        assert response.status_code in (404, 405), f"{method} {path} is not in the document"
+        _check_body({"$ref": "#/components/schemas/Problem"}, response)
+        return
+    answers = operation["responses"]
+    found = answers.get(str(response.status_code))
+    if found is None:
+        assert response.status_code >= 400, f"{method} {path} answers {response.status_code}"
+        found = answers["default"]
+    for name in _PROMISED_HEADERS & set(found.get("headers", {})):
+        assert name in response.headers, f"{method} {path} lacks {name}"
+    content = found.get("content")
+    if content is None or method == "HEAD":
+        assert response.content == b""
+        return
+    ((media_type, described),) = content.items()
+    assert response.headers["Content-Type"] == media_type
+    _check_body(described["schema"], response)
+
+
+def check_request(method: str, path: str, body: Any) -> None:
+    """Assert that the document allows a body that the server took."""
+    operation = _operation(method, path)
+    assert operation is not None
+    described = operation["requestBody"]["content"]["application/json"]["schema"]
+    _validator(json.dumps(described), "as published").validate(body)
+
+
+def _check_body(schema: Any, response: HttpResponse) -> None:
+    _validator(json.dumps(schema), "closed").validate(strict_json(response.content))
+
+
+@cache
+def document() -> dict[str, Any]:
+    """As a client gets it."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    return dict(json.loads(json.dumps(schema, default=str)))
+
+
+@cache
+def _paths() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
+    """Literal paths before those with parameters, as the server's own come first."""
+    ordered = sorted(document()["paths"].items(), key=lambda item: item[0].count("{"))
+    return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), item) for path, item in ordered]
+
+
+def _operation(method: str, path: str) -> dict[str, Any] | None:
+    wanted = "get" if method == "HEAD" else method.lower()
+    for pattern, item in _paths():
+        if pattern.fullmatch(path.rstrip("/")):
+            found: dict[str, Any] | None = item.get(wanted)
+            return found
+    return None
+
+
+@cache
+def _validator(schema: str, form: str) -> Any:
+    whole = deepcopy(document())
+    if form == "closed":
+        _close(whole["components"]["schemas"])
+    resource = Resource.from_contents(whole, default_specification=DRAFT202012)
+    registry: Registry = Registry().with_resource(_DOCUMENT, resource)
+    described = json.loads(schema.replace('"#/', f'"{_DOCUMENT}#/'))
+    return Draft202012Validator(described, registry=registry, format_checker=_formats)
+
+
+def _close(schema: Any) -> None:
+    """Forbid what is not described, where the document leaves it open by saying nothing."""
+    if isinstance(schema, dict):
+        if "properties" in schema and schema.get("type") == "object":
+            schema.setdefault("additionalProperties", False)
+        for inner in schema.values():
+            _close(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            _close(inner)
+
+
+def _dumps(body: Any) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode()
