@@ -136,15 +136,16 @@ class DomainSchema(AutoSchema):
 
     def _refusals(self) -> list[str]:
         """The codes that this operation may answer with, as far as its declarations tell."""
+        view: Any = self.view
         writes = self.method != "GET"
-        reads_more = self.view.parameters.get(self.method) or self.view.paginated
+        reads_more = view.parameters.get(self.method) or view.paginated
         found = ["401", "403", "503"]
         found += ["400"] if writes or reads_more else []
         found += ["404"] if "{" in self.path else []
         found += ["410"] if "{session_id}" in self.path else []
         found += ["409", "422"] if writes else []
-        found += ["412"] if writes and self.method in self.view.etags else []
-        return found + (["413", "415"] if self.view.bodies.get(self.method) else [])
+        found += ["412"] if writes and self.method in view.etags else []
+        return found + (["413", "415"] if view.bodies.get(self.method) else [])
 
 
 def _documented(parameter: Parameter) -> OpenApiParameter:
