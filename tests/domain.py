@@ -60,6 +60,22 @@ def desk(db: None) -> Iterator[Desk]:
         yield Desk()
 
 
+def session_in(desk: Desk, state: str) -> str:
+    """A session with a little of all, led into a state; LAPSED is EXPIRED that nobody settled."""
+    session_id = desk.open(
+        title="T", idle_timeout_seconds=60, metadata={"a": 1}, working_memory={"goal": "g"}
+    )
+    desk.append(session_id, user(), calling("c1"))
+    lead: dict[str, Any] = {
+        "CLOSED": desk.sessions.close,
+        "EXPIRED": desk.sessions.expire,
+        "DELETED": desk.sessions.delete,
+    }
+    if state in lead:
+        lead[state](session_id=session_id)
+    return session_id
+
+
 def system() -> SessionManager:
     """As the sweep comes."""
     return SessionManager(Actor.system())

@@ -101,17 +101,12 @@ class SessionManager(SessionReader):
 
         Returns the session and the status it came from; None if it was ACTIVE all along.
         """
+        cleaned = clean_reason(reason)
         with self._locked(session_id, now, if_match) as (session, moment):
             origin = SessionStatus(session.status)
             if origin == SessionStatus.ACTIVE:
                 return session, None
-            move(
-                session,
-                SessionStatus.ACTIVE,
-                actor=self.actor,
-                reason=clean_reason(reason),
-                now=moment,
-            )
+            move(session, SessionStatus.ACTIVE, actor=self.actor, reason=cleaned, now=moment)
             return session, origin
 
     def delete(
@@ -126,14 +121,9 @@ class SessionManager(SessionReader):
 
         `purge` removes the rows after the commit; what it does not finish, the sweep does.
         """
+        cleaned = clean_reason(reason)
         with self._locked(session_id, now, if_match) as (session, moment):
-            move(
-                session,
-                SessionStatus.DELETED,
-                actor=self.actor,
-                reason=clean_reason(reason),
-                now=moment,
-            )
+            move(session, SessionStatus.DELETED, actor=self.actor, reason=cleaned, now=moment)
             blank(session)
             transaction.on_commit(partial(self.purge, session_id=session_id), robust=True)
         return session
