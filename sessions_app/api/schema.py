@@ -115,7 +115,7 @@ class DomainSchema(AutoSchema):
     def map_parsers(self) -> list[str]:
         return [*super().map_parsers(), *([MERGE_PATCH] if self.method == "PATCH" else [])]
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         """What the view says with ``extend_schema``: docstrings are for who reads the code."""
         return ""
 

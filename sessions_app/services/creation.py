@@ -14,7 +14,7 @@ from ..errors import AlreadyExists, DatabaseBusy, InvalidRequest, NotFound
 from ..ids import new_id
 from ..jsontext import clean_text
 from ..models import Session
-from ..states import SessionStatus, Subject
+from ..states import SessionStatus, Subject, effective_status
 from .lifecycle import record_event
 from .locking import reschedule, touch
 from .memory import add_revision, complete_memory, encode_memory, merge_patch
@@ -57,7 +57,7 @@ def create(new: NewSession, *, actor: Actor, now: datetime) -> tuple[Session, bo
     if new.external_id is None:
         session.save(force_insert=True)
     elif existing := _insert_or_find(session):
-        return _resolve(existing, new)
+        return _resolve(existing, new, now)
     _begin(session, new, actor, now)
     return session, True
 
@@ -68,6 +68,8 @@ def change(session: Session, changes: SessionChanges, *, now: datetime) -> None:
     Raises:
         InvalidRequest: agent or user is named already, by another name.
     """
+    if not changes:
+        return
     touch(session, now=now, activity=False)
     for name in ("agent_id", "user_id"):
         if name in changes:
@@ -157,13 +159,13 @@ def _existing(session: Session) -> Session | None:
     return Session.objects.filter(account=session.account, external_id=session.external_id).first()
 
 
-def _resolve(existing: Session, new: NewSession) -> tuple[Session, bool]:
+def _resolve(existing: Session, new: NewSession, now: datetime) -> tuple[Session, bool]:
     if new.if_exists == "return":
         return existing, False
     raise AlreadyExists(
         f"The external_id {new.external_id!r} names the session {existing.session_id}.",
         session_id=existing.session_id,
-        current_status=existing.status,
+        current_status=effective_status(existing.status, expires_at=existing.expires_at, now=now),
     )
 
 
