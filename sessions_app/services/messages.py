@@ -1,5 +1,6 @@
 """Adding messages to a session, and taking them away again."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -114,12 +115,17 @@ def _new(drafts: Sequence[Draft], known: dict[str, Message]) -> list[Draft]:
             continue
         earlier = known[name] if name in known else first[name]
         removed = isinstance(earlier, Message) and earlier.removed_at is not None
-        if not removed and earlier.body.value != draft.body.value:
+        if not removed and _canonical(earlier.body) != _canonical(draft.body):
             raise ClientMessageIdReused(
                 f"The client_message_id {name!r} is stored with other content.",
                 client_message_id=name,
             )
     return new
+
+
+def _canonical(body: JSONText) -> str:
+    """Key order aside, the text: to Python, 1 and true and 1.0 would be equal."""
+    return json.dumps(body.value, sort_keys=True)
 
 
 def _in_place(
