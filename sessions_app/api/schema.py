@@ -73,6 +73,7 @@ _PROBLEM = {
         },
         "request_id": {"type": ["string", "null"]},
     },
+    "additionalProperties": {},
 }
 
 
