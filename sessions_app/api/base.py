@@ -190,7 +190,8 @@ class DomainView(APIView):
             raise NotFound("No name holds U+0000.")
         declared = self.parameters.get("GET" if method == "HEAD" else method, ())
         paging = _PAGING if self.paginated and method not in WRITES else ()
-        self.params = read_query(request.query_params, [*declared, *paging])
+        read = read_query(request.query_params, [*declared, *paging])
+        self.params = {parameter.name: read[parameter.name] for parameter in declared}
         handler: Handler = getattr(self, method.lower())
         if method not in WRITES:
             return handler(request, **self.kwargs)
