@@ -1,8 +1,11 @@
 """Accounts that use the API, and the tokens they use it with."""
 
+from datetime import datetime
+
 from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
 from sessions_app.errors import InvalidRequest
 from sessions_app.jsontext import clean_text
@@ -13,23 +16,27 @@ _USE_API = "use_api"
 _MAX_NAME = 255
 
 
-def issue_token(*, account: User, name: str) -> str:
+def issue_token(*, account: User, name: str, expires_at: datetime | None = None) -> str:
     """Make a token and return it: only its hash is stored, so that nobody can read it again.
 
     An account that may not use the API joins the group of agents, which may.
 
     Raises:
-        InvalidRequest: an empty or too long name, or an account that is switched off.
+        InvalidRequest: an empty or too long name, an account that is switched off, or an end
+            that has passed.
     """
     name = clean_text(name).strip()
     if not 1 <= len(name) <= _MAX_NAME:
         raise InvalidRequest.at("/name", f"a name has 1 to {_MAX_NAME} characters")
     if not account.is_active:
         raise InvalidRequest.at("/account", f"{account.get_username()} is not active")
+    lifetime = None if expires_at is None else expires_at - timezone.now()
+    if lifetime is not None and lifetime.total_seconds() <= 0:
+        raise InvalidRequest.at("/expires_at", "has passed")
     with transaction.atomic():
         if not account.has_perm(f"sessions_app.{_USE_API}"):
             account.groups.add(_agents())
-        _, token = AccessToken.objects.create(user=account, name=name)
+        _, token = AccessToken.objects.create(user=account, name=name, expiry=lifetime)
     return str(token)
 
 
