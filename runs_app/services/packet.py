@@ -76,7 +76,13 @@ class _Survey:
 
     def __init__(self, session: Session, now: datetime) -> None:
         self.runs = Run.objects.filter(session=session).effective()
-        outlines = self.runs.values_list("run_id", "size", "parent_run", "status", "deadline")
+        outlines = self.runs.values_list(
+            "run_id",
+            "size",
+            "parent_run",
+            "status",
+            "deadline",  # type: ignore[misc]
+        )
         rows = list(outlines.order_by("-run_id")[:_SURVEY_LENGTH]) if session.run_count else []
         self.listed = [(run_id, size) for run_id, size, *_ in rows[:RUNS_LENGTH]]
         if session.active_run_id not in (None, *(run_id for run_id, *_ in rows)):
