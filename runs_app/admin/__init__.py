@@ -1,0 +1,3 @@
+from . import runs, sessions
+
+__all__ = ["runs", "sessions"]
