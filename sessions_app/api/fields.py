@@ -65,7 +65,9 @@ class InstantField(serializers.Field):
         return value
 
 
-@extend_schema_field(OpenApiTypes.ANY)
+# Null comes in by ``allow_null``. An empty schema would be "anything or null" with it, and null
+# would match both sides of that ``oneOf``, which allows one match only.
+@extend_schema_field({"type": ["array", "boolean", "number", "object", "string"]})
 class JSONValueField(serializers.Field):
     """Any JSON value, as it was parsed; null is one of them."""
 
