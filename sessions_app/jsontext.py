@@ -21,6 +21,7 @@ from .errors import InvalidJSON, InvalidRequest, pointer_token
 
 # A body wraps a field in at most this many levels: {"messages": [{"content": …}]}.
 _ENVELOPE_LEVELS = 3
+_CIRCULAR = "Circular reference detected"
 _MAY_NEED_SCRUBBING = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
@@ -42,19 +43,23 @@ class JSONText:
         Raises:
             InvalidRequest: a value that JSON has no form for (a set, bytes, NaN, …), by its path;
                 or more than ``MAX_JSON_DEPTH`` levels.
+            InvalidJSON: a lone surrogate.
         """
         if isinstance(value, JSONText):
             return value
         try:
             text = _encoder.encode(value)
         except (TypeError, ValueError, RecursionError) as error:
+            if str(error) == _CIRCULAR:  # what follows would never come to its end
+                raise InvalidRequest.at(pointer, "it contains itself") from error
             _check_depth(value, limit=settings.MAX_JSON_DEPTH + wrapped, pointer=pointer)
             bad, reason = _find_unencodable(value, pointer) or (pointer, str(error))
             raise InvalidRequest.at(bad, reason) from error
-        if not _is_utf8(text) or _MAY_NEED_SCRUBBING.search(text):
-            text = _encoder.encode(scrub(value))
         if text.count("[") + text.count("{") > settings.MAX_JSON_DEPTH:
             _check_depth(value, limit=settings.MAX_JSON_DEPTH + wrapped, pointer=pointer)
+        if not _is_utf8(text) or _MAY_NEED_SCRUBBING.search(text):
+            # By way of the text, in which an enum or a key is a string like any other.
+            text = _encoder.encode(scrub(json.loads(text)))
         return cls(text)
 
     @property
@@ -93,8 +98,10 @@ def loads(body: bytes) -> Any:
         raise InvalidJSON(f"The body is not UTF-8 (byte {error.start}).") from error
     except RecursionError as error:
         raise InvalidJSON("The body is nested too deeply.") from error
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise InvalidJSON(f"The body is not JSON: {error}.") from error
+    except ValueError as error:  # of `int`, whose own words advise the server's operator
+        raise InvalidJSON("The body holds an integer of more than 4,300 digits.") from error
     if text.count("[") + text.count("{") > settings.MAX_JSON_DEPTH:
         _check_depth(value, limit=settings.MAX_JSON_DEPTH + _ENVELOPE_LEVELS, pointer="")
     return scrub(value) if _MAY_NEED_SCRUBBING.search(text) else value
