@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.contrib.admin import display
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from ..jsontext import JSONText
@@ -173,15 +174,13 @@ class SessionEventAdmin(ReadOnlyAdmin):
     in_session = "-sequence"
 
     list_display = (
-        "event_id",
+        "created",
         "session_page",
         "subject_label",
         "from_label",
         "to_label",
-        "actor_label",
-        "actor",
+        "who",
         "reason_cell",
-        "created",
     )
     list_filter = (filters.SessionFilter, filters.SubjectFilter, filters.CreatedFilter)
     fieldsets = (
@@ -219,6 +218,12 @@ class SessionEventAdmin(ReadOnlyAdmin):
     @display(description=_("actor type"))
     def actor_label(self, obj: SessionEvent) -> Shown:
         return str(ActorType(obj.actor_type).label)
+
+    @display(description=_("actor"))
+    def who(self, obj: SessionEvent) -> Shown:
+        return format_html(
+            '{}<div class="second">{}</div>', values.cell(obj.actor_id), self.actor_label(obj)
+        )
 
     @display(description=_("from"))
     def from_label(self, obj: SessionEvent) -> Shown:

@@ -146,7 +146,7 @@ class SessionAdmin(OperatedAdmin):
 
     @display(description=_("account"))
     def account_name(self, obj: Session) -> Shown:
-        return values.line(obj.account.get_username())
+        return values.cell(obj.account.get_username())
 
     @display(description=_("expired at"))
     def expired(self, obj: Session) -> Shown:

@@ -97,7 +97,7 @@ class AccessTokenAdmin(ReadOnlyAdmin):
 
     @display(description=gettext_lazy("account"))
     def account(self, obj: AccessToken) -> Shown:
-        return values.line(obj.user.get_username())
+        return values.cell(obj.user.get_username())
 
     @display(description=gettext_lazy("begins with"))
     def start(self, obj: AccessToken) -> Shown:
