@@ -61,7 +61,7 @@ def clients(connect: Callable[[], Client]) -> list[Client]:
 @pytest.fixture
 def sweeping(server: LiveServer) -> Iterator[subprocess.Popen[bytes]]:
     """`manage.py expire_sessions` without a pause, beside the server's own sweep."""
-    with server.beside("expire_sessions", "--loop", "0.02") as process:
+    with server.beside("expire_sessions", "--loop", "0.05") as process:
         yield process
         assert process.poll() is None, "the sweep ended by itself"
 

@@ -63,9 +63,12 @@ class Client:
         )
         self._headers = {"Authorization": f"Bearer {token or server.token}"}
 
-    def request(self, method: str, path: str, body: Any = None, *, key: str = "") -> Answer:
+    def request(
+        self, method: str, path: str, body: Any = None, *, key: str = "", if_match: str = ""
+    ) -> Answer:
         """Send once. Raises one of NO_ANSWER when the connection breaks."""
         headers = self._headers | ({"Idempotency-Key": key} if key else {})
+        headers |= {"If-Match": if_match} if if_match else {}
         content = None
         if body is not None:
             content = json.dumps(body).encode()
@@ -126,11 +129,19 @@ class Client:
             if not page["has_more"]:
                 return found
 
+    def all(self, path: str) -> list[Any]:
+        """A whole list, page by page."""
+        found: list[Any] = []
+        cursor = ""
+        while True:
+            page = self.get(f"{path}?limit=200{cursor}")
+            found += page["data"]
+            if page["next_cursor"] is None:
+                return found
+            cursor = f"&cursor={page['next_cursor']}"
+
     def events(self, session_id: str) -> list[Any]:
-        """The lifecycle events, oldest first."""
-        found = self.get(f"/sessions/{session_id}/events?limit=200")
-        assert found["next_cursor"] is None
-        return sorted(found["data"], key=lambda event: event["sequence"])
+        return self.all(f"/sessions/{session_id}/events")
 
     def close(self) -> None:
         self._connection.close()
