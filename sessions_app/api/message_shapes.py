@@ -28,7 +28,7 @@ def optional_name(longest: int = MAX_NAME, **kwargs: Any) -> StrictCharField:
 
 @extend_schema_field(
     {
-        "type": ["array", "null"],
+        "type": "array",  # or null, which the field adds
         "items": {
             "type": "object",
             "required": ["id"],

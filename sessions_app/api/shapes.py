@@ -35,7 +35,7 @@ def content_field(**kwargs: Any) -> serializers.Field:
 
     @extend_schema_field(
         {
-            "type": ["string", "array", "null"],
+            "type": ["string", "array"],  # or null, which the field adds
             "items": {
                 "type": "object",
                 "required": ["type"],

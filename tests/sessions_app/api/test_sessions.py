@@ -16,13 +16,38 @@ from tests.factories import (
 )
 
 # The contract's, in its order.
-FIELDS = (
-    "object session_id external_id agent_id user_id title status metadata working_memory "
-    "working_memory_version version last_sequence message_count tool_call_count run_count "
-    "open_tool_call_count open_tool_calls active_run_id usage idle_timeout_seconds expires_at "
-    "created_at updated_at last_activity_at closed_at expired_at deleted_at parent_session_id "
-    "forked_at_sequence imported_from"
-).split()
+FIELDS = [
+    "object",
+    "session_id",
+    "external_id",
+    "agent_id",
+    "user_id",
+    "title",
+    "status",
+    "metadata",
+    "working_memory",
+    "working_memory_version",
+    "version",
+    "last_sequence",
+    "message_count",
+    "tool_call_count",
+    "run_count",
+    "open_tool_call_count",
+    "open_tool_calls",
+    "active_run_id",
+    "usage",
+    "idle_timeout_seconds",
+    "expires_at",
+    "created_at",
+    "updated_at",
+    "last_activity_at",
+    "closed_at",
+    "expired_at",
+    "deleted_at",
+    "parent_session_id",
+    "forked_at_sequence",
+    "imported_from",
+]
 
 EMPTY_MEMORY = {
     "goal": "",
