@@ -91,9 +91,15 @@ def _as_known(exc: Exception) -> Exception:
         return drf.ParseError("The body broke off.")
     if isinstance(exc, OperationalError | InterfaceError) and _will_pass(exc):
         # Never the statement or its values: they are what people wrote.
-        logger.warning("database busy: %s", type(exc.__cause__ or exc).__name__)
+        logger.warning("database busy: %s", _driver_code(exc))
         return errors.DatabaseBusy("The database cannot take the request now.")
     return exc
+
+
+def _driver_code(exc: Exception) -> str:
+    cause = exc.__cause__
+    code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
+    return str(code or type(exc).__name__)
 
 
 def _will_pass(exc: Exception) -> bool:

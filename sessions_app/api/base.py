@@ -170,7 +170,8 @@ class DomainView(APIView):
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """APIView's, with the handler called by `_answer`."""
-        self.args, self.kwargs = args, kwargs
+        # A path may hold a NUL, too, which PostgreSQL does not even compare.
+        self.args, self.kwargs = args, {name: _cleaned(value) for name, value in kwargs.items()}
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
         try:
@@ -259,6 +260,10 @@ class DomainView(APIView):
             response.headers.setdefault(name, text)
         response.headers["Idempotency-Replayed"] = "true"
         return response
+
+
+def _cleaned(value: Any) -> Any:
+    return value.replace("\x00", "\ufffd") if isinstance(value, str) else value
 
 
 def _idempotency_key(request: Request) -> str | None:

@@ -208,6 +208,7 @@ class TestADatabaseThatCannotNow:
         assert (answer.status_code, answer.json()["code"]) == (503, "database_busy")
         assert int(answer["Retry-After"]) >= 1
         assert "secret" not in answer.content.decode() + caplog.text
+        assert "database busy" in caplog.text
 
     def test_is_not_blamed_for_a_statement_that_can_never_work(
         self, monkeypatch: pytest.MonkeyPatch

@@ -119,6 +119,13 @@ class TestAQuery:
         assert client.post(f"{URL}?q=a", {}).status_code == 400
 
 
+class TestAPath:
+    @pytest.mark.parametrize("name", ["%00", "a%00b", "%FF", "%F0%9F%98%80", "x" * 5000, "%2e"])
+    def test_that_names_nothing_is_404(self, client: APIClient, name: str) -> None:
+        answer = client.post(f"/api/v1/sessions/{name}/counter", {})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
 class TestIfMatch:
     @pytest.mark.parametrize(
         ("header", "version"),
