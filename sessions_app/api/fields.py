@@ -8,6 +8,7 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.settings import api_settings
 
 from sessions_app.api.query import MAX_BIGINT
 from sessions_app.timestamps import parse_rfc3339
@@ -115,9 +116,16 @@ class AnyObjectSerializer(serializers.Serializer):
     """An object whose keys the service knows, such as a message; taken as it was sent."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            _refuse("an object is expected")
-        return data
+        return object_as_sent(data)
+
+
+def object_as_sent(data: Any) -> dict[str, Any]:
+    """The object, for a serializer that leaves the rest to a service."""
+    if not isinstance(data, dict):
+        # Under this name: a serializer's refusal must be a mapping, or DRF fails on it.
+        reason = {api_settings.NON_FIELD_ERRORS_KEY: ["an object is expected"]}
+        raise serializers.ValidationError(reason)
+    return data
 
 
 class _ClosedObject(OpenApiSerializerExtension):

@@ -9,7 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from sessions_app.api.base import DomainView
-from sessions_app.api.fields import JSONObjectField, StrictCharField, StrictSerializer
+from sessions_app.api.fields import (
+    JSONObjectField,
+    StrictCharField,
+    StrictSerializer,
+    object_as_sent,
+)
 from sessions_app.api.numbers import number_in_path
 from sessions_app.api.query import Integer, Text
 from sessions_app.api.representations import (
@@ -55,9 +60,7 @@ class MemoryDocumentIn(StrictSerializer):
         ref_name = "WorkingMemoryDocument"
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            raise serializers.ValidationError("an object is expected")
-        return data
+        return object_as_sent(data)
 
 
 class MemoryIn(MemoryDocumentIn):

@@ -192,9 +192,9 @@ class TestAKeyedAppend:
 
     def test_keeps_the_range_and_not_the_messages(self, api: APIClient, path: str) -> None:
         api.post(path, {"messages": [HELLO] * 5}, Idempotency_Key="k")
-        record = IdempotencyRecord.objects.get()
-        assert "Hello" not in record.answer.text
-        assert "[[1,5]]" in record.answer.text
+        kept = repr(IdempotencyRecord.objects.get().answer)
+        assert "Hello" not in kept
+        assert "[[1,5]]" in kept
 
     def test_replays_in_place_beside_known_messages(self, api: APIClient, path: str) -> None:
         api.post(path, known("one"))

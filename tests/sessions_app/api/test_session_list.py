@@ -127,9 +127,8 @@ class TestTheFilterOfSessions:
 
     @pytest.mark.parametrize("name", ["agent_id", "user_id", "external_id"])
     def test_by_a_name_is_literal(self, api: APIClient, agent: User, name: str) -> None:
-        wanted = make_session(account=agent, **{name: "a_b"}).session_id
-        make_session(account=agent, **{name: "aXb"})
-        make_session(account=agent, **{name: "A_B"})
+        named: list[dict[str, Any]] = [{name: text} for text in ("a_b", "aXb", "A_B")]
+        wanted, *_ = [make_session(account=agent, **fields).session_id for fields in named]
         assert found(api, **{name: "a_b"}) == {wanted}
         assert found(api, **{name: "%"}) == set()
 
