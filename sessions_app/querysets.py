@@ -158,14 +158,11 @@ class ToolCallQuerySet(QuerySet["ToolCall"]):
         """Calls that somebody still waits for."""
         return self.filter(status__in=OPEN_TOOL_CALLS)
 
-    def unanswered_in_chat(self, tool_call_ids: Collection[str]) -> "ToolCallQuerySet":
+    def unanswered_in_chat(self) -> "ToolCallQuerySet":
         """Calls that a message made and no message answered, in the order results answer them.
 
         Source: lifecycle page, "Tool call": the first unanswered call with that id in the newest
         message that has one. Ids are not unique (report PAIR-06).
         """
-        return self.filter(
-            tool_call_id__in=tool_call_ids,
-            message_sequence__isnull=False,
-            result_sequence__isnull=True,
-        ).order_by("-message_sequence", "id")
+        unanswered = self.filter(message_sequence__isnull=False, result_sequence__isnull=True)
+        return unanswered.order_by("-message_sequence", "id")

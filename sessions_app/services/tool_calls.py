@@ -1,5 +1,6 @@
 """The tool history: calls that messages announce and answer, and calls recorded by themselves."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,9 +10,15 @@ from ..errors import InvalidTransition, OrphanToolResult
 from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
+from ..querysets import ToolCallQuerySet
 from ..states import FINAL_TOOL_CALLS, OPEN_TOOL_CALLS, TOOL_CALL_TRANSITIONS, ToolCallStatus
 from .drafts import Draft
 from .pairing import CallDraft, ResultDraft
+
+# The error type of a call whose run ended without its result.
+ABANDONED = "abandoned"
+
+_MAX_IDS_IN_A_STATEMENT = 1000
 
 
 @dataclass(slots=True)
@@ -19,15 +26,16 @@ class Linker:
     """Ties the calls and results of new messages to the session's tool history, in order.
 
     It holds what the database knew before, so that a result in a batch can answer a call of the
-    same batch; `store` writes both in one statement each.
+    same batch; `store` writes both in one statement.
     """
 
     session: Session
     version: int
     now: datetime
-    unanswered: list[ToolCall]
-    recorded: list[ToolCall]
-    made: list[ToolCall] = field(default_factory=list)
+    # By tool_call_id, each in the order in which it is taken.
+    unanswered: dict[str, deque[ToolCall]]
+    recorded: dict[str, deque[ToolCall]]
+    made_count: int = 0
     changed: dict[str, ToolCall] = field(default_factory=dict)
 
     @classmethod
@@ -38,13 +46,13 @@ class Linker:
         answered = {result.tool_call_id for draft in drafts for result in draft.results}
         announced = {call.tool_call_id for draft in drafts for call in draft.calls}
         calls = ToolCall.objects.filter(session=session)
-        unanswered, recorded = [], []
+        unanswered, recorded = calls.none(), calls.none()
         if answered and session.tool_call_count:
-            unanswered = list(calls.unanswered_in_chat(answered))
+            unanswered = _with_ids(calls.unanswered_in_chat(), answered)
         if announced and session.open_tool_call_count:
-            mine = calls.open().filter(message_sequence=None, tool_call_id__in=announced)
-            recorded = list(mine.order_by("id"))
-        return cls(session, version, now, unanswered, recorded)
+            mine = calls.open().filter(message_sequence=None).order_by("id")
+            recorded = _with_ids(mine, announced)
+        return cls(session, version, now, _by_tool_call_id(unanswered), _by_tool_call_id(recorded))
 
     def add(self, message: Message, draft: Draft) -> None:
         """Take one stored message's results and calls into the history.
@@ -55,30 +63,29 @@ class Linker:
         for result in draft.results:
             self._answer(message, result)
         announced = [self._announce(message, call) for call in draft.calls]
-        self.unanswered[:0] = announced
+        # Before those of earlier messages, and the first of them first.
+        for call in reversed(announced):
+            self.unanswered.setdefault(str(call.tool_call_id), deque()).appendleft(call)
 
     def store(self) -> None:
         """Write the new calls and the changed ones, and count them in the session."""
-        ToolCall.objects.bulk_create(self.made)
-        made = {call.id for call in self.made}
-        changed = [call for call in self.changed.values() if call.id not in made]
-        if changed:
-            ToolCall.objects.bulk_update(changed, _LINKED_FIELDS)
-        self.session.tool_call_count += len(self.made)
+        _store(self.changed.values())
+        self.session.tool_call_count += self.made_count
 
     def _announce(self, message: Message, draft: CallDraft) -> ToolCall:
         call = self._take_recorded(draft) or self._make(message, draft)
         call.message_sequence = message.sequence
+        # What an adopted call was recorded without: then it ends with the message's run.
+        call.run_id = call.run_id or message.run_id
+        if call.arguments is None and draft.arguments is not None:
+            call.arguments, call.size = draft.arguments, call.size + len(draft.arguments)
         self.changed[call.id] = call
         return call
 
     def _take_recorded(self, draft: CallDraft) -> ToolCall | None:
         """A call that the agent recorded as started before it stored the message that made it."""
-        for call in self.recorded:
-            if call.tool_call_id == draft.tool_call_id:
-                self.recorded.remove(call)
-                return call
-        return None
+        waiting = self.recorded.get(draft.tool_call_id)
+        return waiting.popleft() if waiting else None
 
     def _make(self, message: Message, draft: CallDraft) -> ToolCall:
         call = ToolCall(
@@ -93,20 +100,18 @@ class Linker:
             session_version=self.version,
         )
         self.session.open_tool_call_count += 1
-        self.made.append(call)
+        self.made_count += 1
         return call
 
     def _answer(self, message: Message, result: ResultDraft) -> None:
-        for call in self.unanswered:
-            if call.tool_call_id == result.tool_call_id:
-                self.unanswered.remove(call)
-                break
-        else:
+        waiting = self.unanswered.get(result.tool_call_id)
+        if not waiting:
             raise OrphanToolResult(
                 f"{result.pointer}: no unanswered call has the id {result.tool_call_id[:80]!r}.",
                 tool_call_id=result.tool_call_id,
                 pointer=result.pointer,
             )
+        call = waiting.popleft()
         call.result_sequence = message.sequence
         finish(
             self.session,
@@ -119,7 +124,33 @@ class Linker:
         self.changed[call.id] = call
 
 
+def _with_ids(calls: ToolCallQuerySet, tool_call_ids: set[str]) -> ToolCallQuerySet:
+    """Those that have one of these ids; all, where there are more ids than a statement holds."""
+    if len(tool_call_ids) > _MAX_IDS_IN_A_STATEMENT:
+        return calls
+    return calls.filter(tool_call_id__in=tool_call_ids)
+
+
+def _store(calls: Iterable[ToolCall]) -> None:
+    """Insert new calls and update the others, all in one statement.
+
+    `bulk_update` would write a branch for each row and column: seconds for a thousand results.
+    """
+    ToolCall.objects.bulk_create(
+        calls, update_conflicts=True, unique_fields=["id"], update_fields=_LINKED_FIELDS
+    )
+
+
+def _by_tool_call_id(calls: Iterable[ToolCall]) -> dict[str, deque[ToolCall]]:
+    found: dict[str, deque[ToolCall]] = {}
+    for call in calls:
+        found.setdefault(str(call.tool_call_id), deque()).append(call)
+    return found
+
+
 _LINKED_FIELDS = (
+    "run",
+    "arguments",
     "message_sequence",
     "result_sequence",
     "status",
@@ -128,6 +159,8 @@ _LINKED_FIELDS = (
     "started_at",
     "finished_at",
     "duration_ms",
+    "error_type",
+    "error_message",
     "session_version",
 )
 
@@ -165,16 +198,16 @@ def reopen(session: Session, calls: Iterable[ToolCall], *, version: int) -> None
     """
     changed = list(calls)
     for call in changed:
-        given_by_result = call.error_type is None and call.status != ToolCallStatus.CANCELLED
+        given_by_result = call.error_type != ABANDONED and call.status != ToolCallStatus.CANCELLED
         call.result, call.result_sequence = None, None
         call.size = len(call.arguments or "")
         call.session_version = version
         if given_by_result:
             call.status = ToolCallStatus.PENDING
             call.finished_at, call.duration_ms = None, None
+            call.error_type, call.error_message = None, None
             session.open_tool_call_count += 1
-    if changed:
-        ToolCall.objects.bulk_update(changed, _LINKED_FIELDS)
+    _store(changed)
 
 
 def forget(session: Session, calls: Iterable[ToolCall]) -> None:
