@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from time_machine import Traveller
 
 from runs_app.models import Run
+from runs_app.states import RunStatus
 from sessions_app.models import Session
 from tests.api_client import APIClient
 from tests.domain import NOON, later
@@ -136,7 +137,7 @@ class TestAllRuns:
     ) -> None:
         """What a run ended with counts as much as what it began with."""
         settings.MAX_PAGE_BYTES = 5000
-        mine = []
+        mine: list[str] = []
         for _ in range(4):
             run = make_run(session=session, input="x" * 1000)
             api.post(f"/runs/{run.pk}/complete", {"output": "x" * 1000})
@@ -149,9 +150,9 @@ class TestTheStatusFilter:
     def runs(self, api: APIClient, agent: User) -> dict[str, str]:
         """One run of each status; LAPSED is one that nobody has settled."""
         made = {}
-        for status in (*Run.status.field.choices, ("LAPSED", "")):  # type: ignore[attr-defined]
+        for status in (*RunStatus.values, "LAPSED"):
             session = make_session(account=agent)
-            made[status[0]] = make_run(session=session, start=status[0] != "PENDING").pk
+            made[status] = make_run(session=session, start=status != "PENDING").pk
         for status, move, body in (
             ("WAITING", "wait", {"reason": "x"}),
             ("COMPLETED", "complete", {}),

@@ -1,0 +1,239 @@
+"""The resume packet over the API, read without a transition."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from time_machine import Traveller
+
+from sessions_app.models import Session, SessionEvent
+from tests.api_client import APIClient
+from tests.domain import assistant, calling, later, result, user
+from tests.factories import (
+    add_messages,
+    make_account,
+    make_messages,
+    make_run,
+    make_session,
+    make_tool_call,
+)
+
+# The contract's, in its order; `truncated` is what its "says that there is more" is called here.
+FIELDS = (
+    "session working_memory working_memory_version messages window open_tool_calls tool_history "
+    "runs active_run interrupted_run truncated resumed_from"
+)
+
+
+def numbers(packet: dict[str, Any]) -> list[int]:
+    return [message["sequence"] for message in packet["messages"]]
+
+
+class TestTheContext:
+    def test_has_the_parts_of_the_contract(self, api: APIClient, session: Session) -> None:
+        answer = api.get(f"/sessions/{session.pk}/context")
+        assert answer.status_code == 200
+        assert " ".join(answer.json()) == FIELDS
+        assert list(answer.json()["window"]) == [
+            "first_sequence",
+            "last_sequence",
+            "omitted_before",
+            "estimated_tokens",
+        ]
+
+    def test_shows_each_part_as_its_own_path_does(self, api: APIClient, session: Session) -> None:
+        path = f"/sessions/{session.pk}"
+        run = make_run(session=session)
+        add_messages(user(), calling("c1", "c2"), session=session, run_id=run.pk)
+        add_messages(result("c1"), session=session, run_id=run.pk)
+        api.patch(f"{path}/working-memory", {"goal": "G"})
+        packet = api.get(f"{path}/context").json()
+        calls = api.get(f"{path}/tool-calls").json()["data"]
+        memory = api.get(f"{path}/working-memory").json()
+        assert packet["session"] == api.get(path).json()
+        assert packet["working_memory"] == {
+            name: memory[name] for name in memory if name not in ("object", "session_id", "version")
+        }
+        assert packet["working_memory_version"] == memory["version"] == 1
+        assert packet["messages"] == api.get(f"{path}/messages").json()["data"]
+        assert packet["tool_history"] == calls
+        assert packet["open_tool_calls"] == [call for call in calls if call["result"] is None]
+        assert packet["session"]["open_tool_calls"] == [packet["open_tool_calls"][0]["id"]]
+        shown = api.get(f"/runs/{run.pk}").json()
+        assert (packet["runs"], packet["active_run"]) == ([shown], shown)
+        assert packet["interrupted_run"] is packet["resumed_from"] is None
+        assert packet["truncated"] is False
+
+    def test_changes_nothing(self, api: APIClient, agent: User, clock: Traveller) -> None:
+        session = make_session(account=agent, idle_timeout_seconds=60)
+        make_run(session=session)
+        clock.move_to(later(hours=1))
+        events = SessionEvent.objects.count()
+        packet = api.get(f"/sessions/{session.pk}/context").json()
+        assert packet["session"]["status"] == "EXPIRED"
+        assert packet["interrupted_run"]["status"] == "INTERRUPTED"
+        assert packet["resumed_from"] is None
+        assert SessionEvent.objects.count() == events
+
+    @pytest.mark.parametrize("ending", ["close", "expire"])
+    def test_stays_readable_when_the_session_has_ended(
+        self, api: APIClient, session: Session, ending: str
+    ) -> None:
+        make_messages(session=session, count=2)
+        api.post(f"/sessions/{session.pk}/{ending}")
+        packet = api.get(f"/sessions/{session.pk}/context").json()
+        assert numbers(packet) == [1, 2]
+
+    def test_keeps_values_as_they_were_sent(self, api: APIClient, session: Session) -> None:
+        sent = (
+            '{"role":"assistant","content":"é\\t","reasoning":{"b":1e2,"a":12345678901234567890}}'
+        )
+        api.post(f"/sessions/{session.pk}/messages", sent.encode())
+        raw = api.get(f"/sessions/{session.pk}/context").content.decode()
+        assert '"reasoning":{"b":100.0,"a":12345678901234567890}' in raw
+
+
+class TestTheWindow:
+    def test_is_the_newest_fifty_by_default(self, api: APIClient, session: Session) -> None:
+        make_messages(session=session, count=60)
+        packet = api.get(f"/sessions/{session.pk}/context").json()
+        assert numbers(packet) == list(range(11, 61))
+        window = packet["window"]
+        assert (window["first_sequence"], window["last_sequence"]) == (11, 60)
+        assert window["omitted_before"] == 10
+        assert 0 < window["estimated_tokens"] <= len(json.dumps(packet["messages"])) // 4
+
+    @pytest.mark.parametrize("last_n", [1, 3, 1000])
+    def test_is_as_long_as_was_asked_for(
+        self, api: APIClient, session: Session, last_n: int
+    ) -> None:
+        make_messages(session=session, count=5)
+        packet = api.get(f"/sessions/{session.pk}/context", {"last_n": last_n}).json()
+        assert numbers(packet) == [1, 2, 3, 4, 5][-last_n:]
+
+    def test_never_parts_a_result_from_its_call(self, api: APIClient, session: Session) -> None:
+        add_messages(
+            user(), calling("a", "b"), result("a"), result("b"), assistant(), session=session
+        )
+        found = {
+            last_n: numbers(api.get(f"/sessions/{session.pk}/context", {"last_n": last_n}).json())
+            for last_n in range(1, 6)
+        }
+        assert found == {1: [5], 2: [5], 3: [5], 4: [2, 3, 4, 5], 5: [1, 2, 3, 4, 5]}
+
+    @pytest.mark.parametrize(
+        ("query", "pointer"),
+        [
+            ("last_n=0", "/last_n"),
+            ("last_n=1001", "/last_n"),
+            ("last_n=-1", "/last_n"),
+            ("last_n=", "/last_n"),
+            ("last_n=1e2", "/last_n"),
+            ("last_n=%D9%A3", "/last_n"),
+            ("last_n=100000000000000000000", "/last_n"),
+            ("last_n=5&last_n=6", "/last_n"),
+            ("format=xml", "/format"),
+            ("limit=5", "/limit"),
+        ],
+    )
+    def test_is_asked_for_strictly(
+        self, api: APIClient, session: Session, query: str, pointer: str
+    ) -> None:
+        for method, end in (("GET", "context"), ("POST", "resume")):
+            answer = api.send(method, f"/sessions/{session.pk}/{end}", query=query)
+            assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+            assert answer.json()["errors"][0]["pointer"] == pointer
+
+    @pytest.mark.parametrize(
+        "query",
+        ["format=openai_chat", "format=openai_responses", "format=anthropic", "max_tokens=1000"],
+    )
+    @pytest.mark.parametrize(("method", "end"), [("GET", "context"), ("POST", "resume")])
+    def test_says_what_is_not_available_yet(
+        self, api: APIClient, session: Session, method: str, end: str, query: str
+    ) -> None:
+        answer = api.send(method, f"/sessions/{session.pk}/{end}", query=query)
+        assert answer.status_code == 400
+        assert "available yet" in answer.json()["detail"]
+
+    def test_may_be_asked_for_in_the_native_format(self, api: APIClient, session: Session) -> None:
+        answer = api.get(f"/sessions/{session.pk}/context", {"format": "native"})
+        assert answer.status_code == 200
+
+    def test_stops_at_the_size_of_a_page_and_says_so(
+        self, api: APIClient, session: Session, settings: Any
+    ) -> None:
+        settings.MAX_PAGE_BYTES = 2500
+        add_messages(*[user("x" * 1000)] * 4, session=session)
+        packet = api.get(f"/sessions/{session.pk}/context").json()
+        assert numbers(packet) == [3, 4]
+        assert packet["truncated"] is True
+        assert packet["window"]["omitted_before"] == 2
+
+
+class TestItsETag:
+    def test_is_the_version_of_the_session(self, api: APIClient, session: Session) -> None:
+        first = api.get(f"/sessions/{session.pk}/context")
+        assert first.headers["ETag"] == '"1"'
+        answer = api.get(f"/sessions/{session.pk}/context", If_None_Match='"1"')
+        assert (answer.status_code, answer.headers["ETag"]) == (304, '"1"')
+
+    def test_changes_with_a_message(self, api: APIClient, session: Session) -> None:
+        make_messages(session=session)
+        answer = api.get(f"/sessions/{session.pk}/context", If_None_Match='"1"')
+        assert (answer.status_code, answer.headers["ETag"]) == (200, '"2"')
+
+    def test_answers_nothing_while_the_session_lapsed(
+        self, api: APIClient, agent: User, clock: Traveller
+    ) -> None:
+        session = make_session(account=agent, idle_timeout_seconds=60)
+        clock.move_to(later(60))
+        answer = api.get(f"/sessions/{session.pk}/context", If_None_Match='"1"')
+        assert answer.status_code == 200
+
+    @pytest.mark.parametrize("start", [True, False])
+    def test_answers_nothing_while_a_run_lapsed(
+        self, api: APIClient, session: Session, clock: Traveller, start: bool
+    ) -> None:
+        make_run(session=session, start=start)
+        path = f"/sessions/{session.pk}/context"
+        assert api.get(path, If_None_Match='"2"').status_code == 304
+        clock.move_to(later(hours=25))
+        assert api.get(path, If_None_Match='"2"').status_code == 200
+
+
+class TestItsCost:
+    def filled(self, count: int) -> Session:
+        session = make_session(account=make_account("agent"))
+        for start in range(0, count, 500):
+            turns = [user(), calling("c"), result("c"), assistant()] * (
+                min(500, count - start) // 4
+            )
+            add_messages({"role": "system", "content": ""}, *turns, session=session)
+        for number in range(count // 10):
+            run = make_run(session=session, if_active="cancel")
+            make_tool_call(session=session, name=f"t{number}", run_id=run.pk)
+        return session
+
+    def test_is_the_same_at_ten_messages_and_at_two_thousand(
+        self, api: APIClient, django_assert_num_queries: Any
+    ) -> None:
+        for count in (12, 2000):
+            session = self.filled(count)
+            # Token, permissions, session; newest runs; head, sizes, pairs, messages; sizes of
+            # open and newest tool calls, and both; runs. No working memory was written.
+            with django_assert_num_queries(12):
+                assert api.get(f"/sessions/{session.pk}/context").status_code == 200
+
+    def test_is_little_for_an_empty_session(
+        self, api: APIClient, session: Session, django_assert_num_queries: Any
+    ) -> None:
+        with django_assert_num_queries(4):  # token, permissions, session, sizes
+            api.get(f"/sessions/{session.pk}/context")
+
+    def test_is_three_queries_where_nothing_changed(
+        self, api: APIClient, session: Session, django_assert_num_queries: Any
+    ) -> None:
+        with django_assert_num_queries(3):  # token, permissions, session
+            api.get(f"/sessions/{session.pk}/context", If_None_Match='"1"')
