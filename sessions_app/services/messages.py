@@ -20,6 +20,7 @@ from ..errors import (
 from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
+from ..querysets import MessageQuerySet
 from ..states import Subject
 from ..usage import Usage
 from .drafts import Draft, draft_message
@@ -182,8 +183,8 @@ def remove(session: Session, sequence: int, *, actor: Actor, now: datetime) -> N
         raise NotFound(f"There is no message {sequence}.")
     if message.removed_at is not None:
         return
-    answered = ToolCall.objects.filter(session=session, message_sequence=sequence)
-    if answered.filter(result_sequence__isnull=False).exists():
+    calls = ToolCall.objects.filter(session=session, message_sequence=sequence)
+    if calls.filter(result__isnull=False).exists():
         raise HasResult(f"Message {sequence} made a tool call that has a result.")
     _purge(session, [message], actor=actor, now=now)
 
@@ -197,7 +198,7 @@ def pop(session: Session, *, turn: bool, actor: Actor, now: datetime) -> list[Me
         NotFound: there is none.
     """
     live = Message.objects.filter(session=session).live().order_by("-sequence")
-    down_to = _last_user_message(session, live) if turn else live.first()
+    down_to = _last_user_message(live) if turn else live.first()
     if down_to is None:
         raise NotFound("There is no user message." if turn else "There is no message.")
     popped = list(live.filter(sequence__gte=down_to.sequence).order_by("sequence"))
@@ -205,10 +206,19 @@ def pop(session: Session, *, turn: bool, actor: Actor, now: datetime) -> list[Me
     return popped
 
 
-def _last_user_message(session: Session, live: Any) -> Message | None:
+def _last_user_message(live: MessageQuerySet) -> Message | None:
     """The newest message in which a user speaks: one that only carries tool results does not."""
-    answers = ToolCall.objects.filter(session=session, result_sequence__isnull=False)
-    return live.filter(role="user").exclude(sequence__in=answers.values("result_sequence")).first()
+    # A few at a time: what is passed over is popped with the rest, but what is older stays.
+    for message in live.filter(role="user").iterator(chunk_size=10):
+        if not _only_answers(message.body.value.get("content")):
+            return message
+    return None
+
+
+def _only_answers(content: Any) -> bool:
+    if not isinstance(content, list) or not content:
+        return False
+    return all(part["type"] == "tool_result" for part in content)
 
 
 def _purge(session: Session, messages: Sequence[Message], *, actor: Actor, now: datetime) -> None:

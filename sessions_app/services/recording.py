@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from ..actors import Actor
-from ..errors import InvalidRequest, InvalidTransition
+from ..errors import InvalidRequest, InvalidTransition, NotFound
 from ..ids import new_id
 from ..jsontext import JSONText, clean_text
 from ..models import Session, ToolCall
@@ -66,6 +66,7 @@ def start(
         session.tool_call_count += 1
         session.open_tool_call_count += 1
     is_new = call._state.adding
+    call.run_id = call.run_id or run_id
     if call.status == ToolCallStatus.PENDING:
         move_call(session, call, ToolCallStatus.RUNNING)
         call.started_at = now
@@ -82,7 +83,7 @@ def finish_call(session: Session, call_id: str, outcome: Outcome, *, now: dateti
     """
     if outcome.status not in FINAL_TOOL_CALLS:
         raise InvalidRequest.at("/status", f"must be one of {', '.join(sorted(FINAL_TOOL_CALLS))}")
-    call = ToolCall.objects.get(pk=call_id)
+    call = _load(session, call_id)
     version = touch(session, now=now)
     _enrich(call, outcome)
     result = JSONText.of(outcome.result) if outcome.has_result and call.result is None else None
@@ -101,7 +102,7 @@ def settle_call(
     Raises:
         InvalidTransition: the call has a result.
     """
-    call = ToolCall.objects.get(pk=call_id)
+    call = _load(session, call_id)
     if call.result is not None or call.status == ToolCallStatus.SUCCEEDED:
         raise InvalidTransition(
             f"The tool call {call.id} has been answered.",
@@ -129,6 +130,14 @@ def settle_call(
     return call, True
 
 
+def _load(session: Session, call_id: str) -> ToolCall:
+    """The call, looked up again under the lock: a pop may have taken it meanwhile."""
+    call = ToolCall.objects.filter(session=session, pk=call_id).first()
+    if call is None:
+        raise NotFound(f"There is no tool call {call_id}.")
+    return call
+
+
 def _check_start(given: Start) -> tuple[str, str | None]:
     if not given.name or len(given.name) > MAX_TOOL_NAME:
         raise InvalidRequest.at("/name", f"must be 1 to {MAX_TOOL_NAME} characters")
@@ -154,7 +163,8 @@ def _enrich(call: ToolCall, outcome: Outcome) -> None:
         if not 0 <= outcome.duration_ms <= MAX_DURATION_MS:
             raise InvalidRequest.at("/duration_ms", f"must be from 0 to {MAX_DURATION_MS}")
         call.duration_ms = outcome.duration_ms
-    if outcome.error is not None and call.error_type is None:
+    succeeded = call.status == ToolCallStatus.SUCCEEDED
+    if outcome.error is not None and call.error_type is None and not succeeded:
         call.error_type = _text(outcome.error, "type", longest=255)
         call.error_message = _text(outcome.error, "message", longest=None)
 
