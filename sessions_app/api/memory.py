@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from sessions_app.api.base import DomainView
 from sessions_app.api.fields import (
     JSONObjectField,
+    JSONValueField,
     StrictCharField,
     StrictSerializer,
     object_as_sent,
@@ -66,9 +67,9 @@ class MemoryDocumentIn(StrictSerializer):
 class MemoryIn(MemoryDocumentIn):
     """A document as it was read may be sent back."""
 
-    object = StrictCharField(required=False, help_text="Ignored.")
-    session_id = StrictCharField(required=False, help_text="Ignored.")
-    version = serializers.IntegerField(required=False, help_text="Ignored; `If-Match` compares.")
+    object = JSONValueField(required=False, help_text="Ignored.")
+    session_id = JSONValueField(required=False, help_text="Ignored.")
+    version = JSONValueField(required=False, help_text="Ignored: `If-Match` compares.")
 
     class Meta:
         ref_name = "WorkingMemory"

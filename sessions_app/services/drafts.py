@@ -13,7 +13,7 @@ from ..folding import folded_text
 from ..jsontext import JSONText
 from ..timestamps import parse_rfc3339, rfc3339
 from ..usage import Usage
-from .pairing import CallDraft, ResultDraft, calls_in, results_in
+from .pairing import MAX_TOOL_CALL_ID, CallDraft, ResultDraft, calls_in, results_in
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 HEAD_ROLES = ("system", "developer")
@@ -92,6 +92,7 @@ def _check(body: Mapping[str, Any], pointer: str) -> None:
     _check_content(body.get("content"), f"{pointer}/content")
     for name in ("name", "client_message_id", "model"):
         _check_string(body.get(name), f"{pointer}/{name}", longest=MAX_NAME)
+    _check_string(body.get("tool_call_id"), f"{pointer}/tool_call_id", longest=MAX_TOOL_CALL_ID)
     if body.get("status", "completed") not in STATUSES:
         raise InvalidRequest.at(f"{pointer}/status", f"must be one of {', '.join(STATUSES)}")
     if not isinstance(body.get("is_error"), bool | None):
