@@ -5,6 +5,7 @@ DEL-02: deletes that left parts behind).
 """
 
 from datetime import datetime
+from typing import Any
 
 from django.db import models
 
@@ -43,15 +44,22 @@ def blank(session: Session) -> None:
 def purge_batch(session: Session, *, batch: int, now: datetime) -> int:
     """Remove up to ``batch`` rows of a deleted session; 0 means that it is finished."""
     for model in purged_models():
-        # Newest first: a row that points at an older one of its table goes before it.
         doomed = model._base_manager.filter(session=session).order_by("-pk").values("pk")[:batch]
         keys = [row["pk"] for row in doomed]
         if keys:
+            _let_go(model, keys)
             rows = model._base_manager.filter(pk__in=keys)
             rows._raw_delete(rows.db)
             return len(keys)
     session.purged_at = now
     return 0
+
+
+def _let_go(model: type[models.Model], keys: list[Any]) -> None:
+    """Make no row of the table point at these any more: a later batch may hold it."""
+    for field in model._meta.fields:
+        if field.related_model is model:
+            model._base_manager.filter(**{f"{field.name}__in": keys}).update(**{field.name: None})
 
 
 def purged_models() -> list[type[models.Model]]:
