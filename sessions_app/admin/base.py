@@ -50,7 +50,7 @@ class ReadOnlyAdmin(ModelAdmin):
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
     list_per_page = 50
-    list_max_show_all = 50
+    list_max_show_all = 100
     sortable_by: ClassVar[Any] = ()
     actions: Any = None
     list_select_related: ClassVar[Any] = ()
@@ -79,7 +79,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         """Only what a filter of the page asks for: a lookup by URL could scan any column."""
-        return False
+        return lookup in {getattr(each, "parameter_name", None) for each in self.list_filter}
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         return self.ids
@@ -107,18 +107,12 @@ class ReadOnlyAdmin(ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         return flatten_fieldsets(self.get_fieldsets(request, obj))
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        obj = self.get_object(request, unquote(object_id)) if object_id else None
-        extra = self.page_context(request, obj) if obj else {}
-        return super().changeform_view(
-            request, object_id, form_url, {**extra, **(extra_context or {})}
-        )
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if (obj := kwargs.get("obj")) is not None:
+            context |= self.page_context(request, obj)
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """What the page of one object shows beside its fields."""
