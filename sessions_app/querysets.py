@@ -43,6 +43,8 @@ class SessionQuerySet(QuerySet["Session"]):
 
     def with_status(self, statuses: Collection[str], *, now: datetime) -> "SessionQuerySet":
         """Sessions whose *effective* status is one of these (expiry is evaluated here)."""
+        if {SessionStatus.ACTIVE, SessionStatus.EXPIRED} <= set(statuses):
+            return self.filter(status__in=statuses)  # lapsed or not: both are wanted
         lapsed = Q(status=SessionStatus.ACTIVE, expires_at__lte=now)
         wanted = Q(status__in=[s for s in statuses if s != SessionStatus.ACTIVE])
         if SessionStatus.ACTIVE in statuses:

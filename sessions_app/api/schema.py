@@ -77,6 +77,9 @@ _PROBLEM = {
 }
 
 
+# What stands below a session and is an area of its own.
+_AREAS = frozenset({"messages", "working-memory", "tool-calls", "runs", "events"})
+
 _REFUSALS = {
     "400": "`invalid_json`, `invalid_request` or `invalid_cursor`: `errors` says where.",
     "401": "`not_authenticated`: no token, or one that is not valid.",
@@ -119,6 +122,11 @@ class DomainSchema(AutoSchema):
     def get_description(self) -> str:  # type: ignore[override]
         """What the view says with ``extend_schema``: docstrings are for who reads the code."""
         return ""
+
+    def get_tags(self) -> list[str]:
+        """The kind of thing that the path is about."""
+        steps = self._tokenize_path()
+        return [next((step for step in steps if step in _AREAS), steps[0])]
 
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"

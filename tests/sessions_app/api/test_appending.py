@@ -18,11 +18,6 @@ RESULT = {"role": "tool", "tool_call_id": "c1", "content": "done"}
 
 
 @pytest.fixture
-def session(agent: User) -> Session:
-    return make_session(account=agent)
-
-
-@pytest.fixture
 def path(session: Session) -> str:
     return f"/sessions/{session.session_id}/messages"
 

@@ -3,24 +3,18 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import Message, Session
 from tests.api_client import APIClient
-from tests.factories import add_messages, make_messages, make_run, make_session
+from tests.factories import add_messages, make_messages, make_run
 
 # The token with its account, and the account's permissions.
 AUTHENTICATION = 2
 CALL = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
 CALLING = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "done"}
-
-
-@pytest.fixture
-def session(agent: User) -> Session:
-    return make_session(account=agent)
 
 
 @pytest.fixture

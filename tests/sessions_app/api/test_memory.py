@@ -3,13 +3,12 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import IdempotencyRecord, Session
 from tests.api_client import APIClient
-from tests.factories import make_messages, make_run, make_session
+from tests.factories import make_messages, make_run
 
 EMPTY = {
     "goal": "",
@@ -20,11 +19,6 @@ EMPTY = {
     "next_action": "",
     "extra": {},
 }
-
-
-@pytest.fixture
-def session(agent: User) -> Session:
-    return make_session(account=agent)
 
 
 @pytest.fixture

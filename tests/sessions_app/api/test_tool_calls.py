@@ -3,13 +3,12 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import Session, ToolCall
 from tests.api_client import APIClient
-from tests.factories import add_messages, make_run, make_session, make_tool_call
+from tests.factories import add_messages, make_run, make_tool_call
 
 FIELDS = [
     "object",
@@ -32,11 +31,6 @@ FIELDS = [
 CALL = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"b": 1}'}}
 CALLING = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "done"}
-
-
-@pytest.fixture
-def session(agent: User) -> Session:
-    return make_session(account=agent)
 
 
 @pytest.fixture
