@@ -19,7 +19,7 @@ def append(client: Client, session_id: str, content: str) -> Answer:
 class TestOneSession:
     """Reports CON-01 and LOCK-01."""
 
-    @pytest.mark.parametrize("each", [10, pytest.param(200, marks=pytest.mark.soak)])
+    @pytest.mark.parametrize("each", [10, pytest.param(100, marks=pytest.mark.soak)])
     def test_twenty_threads_append(self, client, clients, each):
         session_id = client.new_session()
 
@@ -31,7 +31,7 @@ class TestOneSession:
         assert Counter(answer.status for answer in answers) == {201: 20 * each}
         self._assert_stored(client, session_id, writers=20, each=each)
 
-    @pytest.mark.parametrize("each", [25, pytest.param(500, marks=pytest.mark.soak)])
+    @pytest.mark.parametrize("each", [25, pytest.param(250, marks=pytest.mark.soak)])
     @pytest.mark.usefixtures("sweeping")
     def test_eight_threads_append_while_two_read_and_a_sweep_runs(self, client, clients, each):
         session_id = client.new_session(idle_timeout_seconds=3600)

@@ -20,7 +20,7 @@ def wait_until(moment: datetime) -> None:
         time.sleep(left)
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.soak)])
 @pytest.mark.usefixtures("sweeping")
 def test_an_append_at_the_deadline_wins_or_is_refused(client, clients, rounds):
     outcomes: Counter[str] = Counter()

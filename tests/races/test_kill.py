@@ -188,3 +188,37 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_there_twice(
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
     if rounds > 2 and reporter is not None:
         reporter.write_line(f" {rounds} kills; writes, unanswered, landed unseen: {counts}")
+
+
+def test_sequences_go_on_after_a_kill_and_are_never_used_again(client, server):
+    session_id = client.new_session()
+    path = f"/sessions/{session_id}/messages"
+    hello = {"role": "user", "content": "hello"}
+    client.post(path, {"messages": [hello] * 5})
+    server.kill()
+    server.start()
+    client.close()
+    assert client.post(path, hello)["last_sequence"] == 6
+    assert client.request("DELETE", f"{path}/6").status == 204
+    orphan = {"role": "tool", "tool_call_id": "nobody's", "content": "late"}
+    assert client.request("POST", path, {"messages": [hello, orphan]}).status == 422
+    assert client.post(path, hello)["last_sequence"] == 7
+    found = client.get(f"{path}?after=5")
+    assert [message["sequence"] for message in found["data"]] == [7]
+
+
+@pytest.mark.soak
+def test_a_run_whose_server_was_killed_is_interrupted_with_a_reason(client, server):
+    session_id = client.new_session()
+    run = client.post(f"/sessions/{session_id}/runs", {"lease_seconds": 10})
+    server.kill()
+    server.start()
+    client.close()
+    time.sleep(10)
+    found = client.get(f"/runs/{run['run_id']}")
+    assert (found["status"], found["ended_at"]) == ("INTERRUPTED", run["lease_expires_at"])
+    server.manage("expire_sessions")
+    event = client.events(session_id)[-1]
+    assert (event["to_status"], event["actor"]["type"]) == ("INTERRUPTED", "system")
+    assert event["reason"]
+    assert client.post(f"/runs/{run['run_id']}/resume")["attempt"] == 2

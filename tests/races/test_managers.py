@@ -18,6 +18,7 @@ from sessions_app.actors import Actor
 from sessions_app.errors import (
     AlreadyExists,
     DossierError,
+    RunActive,
     RunEnded,
     RunInterrupted,
     SessionExpired,
@@ -125,6 +126,25 @@ class TestADeadline:
                 assert isinstance(cancelled, Run)
                 assert ended.status == "CANCELLED"
 
+    def test_two_new_runs_at_the_end_of_a_lease(self, manager, runs, start):
+        """The lapsed run makes way for one of them, whether or not a sweep was there first."""
+        deadline = start + timedelta(seconds=10)
+        for _ in range(ROUNDS):
+            session, _created = manager.create(NewSession(), now=start)
+            begin = partial(
+                runs.create,
+                session_id=session.session_id,
+                new=NewRun(lease_seconds=10),
+                now=deadline,
+            )
+            lapsed = runs.create(
+                session_id=session.session_id, new=NewRun(lease_seconds=10), now=start
+            )
+            settle = partial(manager.settle, session_id=session.session_id, now=deadline)
+            *outcomes, _ = race(begin, begin, settle)
+            assert {type(outcome) for outcome in outcomes} == {Run, RunActive}
+            assert Run.objects.get(pk=lapsed.run_id).status == "INTERRUPTED"
+
 
 def _idle_session(manager: SessionManager, start: datetime) -> str:
     session, _ = manager.create(NewSession(idle_timeout_seconds=60), now=start)
@@ -191,3 +211,17 @@ class TestOneExternalId:
         session, created = manager.create(NewSession(external_id="fleeting", if_exists="return"))
         assert created
         assert session.session_id != winner.session_id
+
+
+def test_several_sweeps_finish_a_deletion_that_was_interrupted(manager, monkeypatch):
+    session, _ = manager.create(NewSession())
+    manager.append(session_id=session.session_id, messages=HELLO * 200)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(SessionManager, "purge", lambda *_, **__: False)
+        manager.delete(session_id=session.session_id)
+    assert Message.objects.filter(session=session).count() == 200
+    swept = race(*[partial(sweep, batch=20)] * 4)
+    assert not any(isinstance(result, Exception) for result in swept)
+    assert not Message.objects.filter(session=session).exists()
+    session.refresh_from_db()
+    assert session.purged_at is not None

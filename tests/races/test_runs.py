@@ -18,7 +18,7 @@ def post(client: Client, path: str, body: Any = None) -> partial[Answer]:
     return partial(client.request, "POST", path, body or {})
 
 
-@pytest.mark.parametrize("rounds", [50, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [50, pytest.param(300, marks=pytest.mark.soak)])
 def test_cancel_against_complete_has_one_winner(client, clients, rounds):
     """Report RUN-04: a cancel that was acknowledged, and then overwritten by a late success."""
     winners: Counter[str] = Counter()
@@ -48,7 +48,7 @@ def _winner(client: Client, session_id: str, run_id: str, answers: list[Answer])
     return str(run["status"])
 
 
-@pytest.mark.parametrize("rounds", [10, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [10, pytest.param(100, marks=pytest.mark.soak)])
 def test_of_several_starts_one_is_active(client, clients, rounds):
     for _ in range(rounds):
         session_id = client.new_session()
@@ -114,7 +114,7 @@ def test_nothing_of_a_superseded_worker_is_stored(client, clients):
     assert len(client.messages(session_id)) == sum(answer.ok for answer in written)
 
 
-@pytest.mark.parametrize("rounds", [15, pytest.param(300, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [15, pytest.param(100, marks=pytest.mark.soak)])
 def test_resume_against_close_against_a_run(client, clients, rounds):
     """Whatever comes first, nothing is left unfinished in a session that is closed."""
     outcomes: Counter[str] = Counter()
