@@ -102,3 +102,9 @@ class Run(UsageFields):
 
     def __str__(self) -> str:
         return self.run_id
+
+    @property
+    def content_size(self) -> int:
+        """The bytes that clients gave: by them a page or packet knows how many runs it holds."""
+        given = (self.input, self.output, self.error, self.metadata)
+        return sum(len(text) for text in given if text is not None)

@@ -76,10 +76,11 @@ def _build(session: Session, new: NewRun, now: datetime) -> Run:
     if not MIN_LEASE <= lease <= MAX_LEASE:
         raise InvalidRequest.at("/lease_seconds", f"must be from {MIN_LEASE} to {MAX_LEASE}")
     text = None if new.input is None else JSONText.of(new.input, pointer="/input")
+    agent_id = session.agent_id if new.agent_id is None else new.agent_id
     run = Run(
         run_id=new_id("run"),
         session=session,
-        agent_id=clean_string("agent_id", new.agent_id or session.agent_id, model=Run),
+        agent_id=clean_string("agent_id", agent_id, model=Run),
         model=clean_string("model", new.model, model=Run),
         input=text,
         metadata=encode_metadata(new.metadata),
@@ -87,7 +88,7 @@ def _build(session: Session, new: NewRun, now: datetime) -> Run:
         lease_expires_at=now + timedelta(hours=settings.PENDING_TTL_HOURS),
         created_at=now,
     )
-    run.size = transitions.size_of(run)
+    run.size = run.content_size
     if new.retry_of is not None:
         run.retry_of = _find(session, new.retry_of, "/retry_of")
     if new.parent_run_id is not None:

@@ -180,6 +180,12 @@ class RunManager(RunReader):
             )
             return run
 
+    def interrupt_lapsed(self, *, session_id: str, now: datetime | None = None) -> None:
+        """Interrupt all that has lapsed, also what the session's row does not know of, and
+        whatever the session's status (the sweep's call)."""
+        with locked_session(session_id, actor=self.actor) as session:
+            transitions.interrupt_lapsed(session, now=now or timezone.now())
+
     # --- inside --------------------------------------------------------------------------------
 
     @contextmanager

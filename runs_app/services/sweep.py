@@ -4,7 +4,7 @@ Each session is settled in a transaction of its own, under its lock, after looki
 door that a write goes through (`SessionManager.settle`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +16,11 @@ from sessions_app.actors import Actor
 from sessions_app.errors import NotFound, SessionDeleted
 from sessions_app.models import IdempotencyRecord, Session
 from sessions_app.services import SessionManager
+from sessions_app.states import SessionStatus
+
+from ..models import Run
+from ..querysets import RunQuerySet
+from .manager import RunManager
 
 
 @dataclass(slots=True)
@@ -30,8 +35,9 @@ class Swept:
 def due(*, now: datetime | None = None) -> Swept:
     """What a sweep would do, without doing it."""
     moment = now or timezone.now()
+    known = set(Session.objects.due(now=moment).values_list("pk", flat=True))
     return Swept(
-        settled=Session.objects.due(now=moment).count(),
+        settled=len(known.union(_strays(moment).values_list("session_id", flat=True))),
         purged=Session.objects.awaiting_purge().count(),
         idempotency_records=_old_records(moment).count(),
     )
@@ -43,7 +49,10 @@ def sweep(*, batch: int = 100, now: datetime | None = None) -> Swept:
     manager = SessionManager(Actor.system())
     done = Swept()
     for session_id in _keys(Session.objects.due(now=moment), batch):
-        done.settled += _settle(manager, session_id, moment)
+        done.settled += _settle(manager.settle, session_id, moment)
+    interrupt = RunManager(Actor.system()).interrupt_lapsed
+    for session_id in _keys(_strays(moment), batch, name="session_id"):
+        done.settled += _settle(interrupt, session_id, moment)
     for session_id in _keys(Session.objects.awaiting_purge(), batch):
         while not manager.purge(session_id=session_id, batch=batch):
             pass
@@ -53,20 +62,25 @@ def sweep(*, batch: int = 100, now: datetime | None = None) -> Swept:
     return done
 
 
-def _settle(manager: SessionManager, session_id: str, now: datetime) -> bool:
+def _settle(settle: Callable[..., object], session_id: str, now: datetime) -> bool:
     try:
-        manager.settle(session_id=session_id, now=now)
+        settle(session_id=session_id, now=now)
     except (NotFound, SessionDeleted):  # deleted since it was listed
         return False
     return True
 
 
-def _keys(rows: QuerySet[Session], batch: int) -> Iterator[str]:
+def _strays(now: datetime) -> RunQuerySet:
+    """Lapsed runs by their own rows alone: those that other hands wrote, so that no session knows
+    of their deadline (report RUN-02)."""
+    return Run.objects.effective().lapsed(now=now).exclude(session__status=SessionStatus.DELETED)
+
+
+def _keys(rows: QuerySet, batch: int, *, name: str = "pk") -> Iterator[str]:
     """The ids of these rows, read a batch at a time in their order, each once."""
     last = ""
-    while keys := list(
-        rows.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:batch]
-    ):
+    keys_of = rows.order_by(name).values_list(name, flat=True).distinct()
+    while keys := list(keys_of.filter(**{f"{name}__gt": last})[:batch]):
         yield from keys
         last = keys[-1]
 

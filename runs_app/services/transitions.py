@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from typing import cast
 
 from django.db.models import Min
 
@@ -17,7 +18,7 @@ from sessions_app.models import Session
 from sessions_app.services.lifecycle import record_event
 from sessions_app.services.locking import reschedule, touch
 from sessions_app.services.tool_calls import close_open_calls
-from sessions_app.states import Subject, ToolCallStatus
+from sessions_app.states import SessionStatus, Subject, ToolCallStatus
 from sessions_app.usage import Usage
 
 from ..models import Run
@@ -48,11 +49,7 @@ def load(session: Session, run_id: str) -> Run:
     run = Run.objects.filter(session=session, pk=run_id).first()
     if run is None:
         raise NotFound(f"There is no run {run_id}.")
-    run.session = session
-    if session.active_run_id == run.run_id and session.active_run_deadline is not None:
-        run.lease_expires_at = session.active_run_deadline
-        run.heartbeat_at = session.active_run_seen_at
-    return run
+    return _as_known(session, run)
 
 
 def move(
@@ -152,7 +149,7 @@ def end(
         )
     if to == RunStatus.CANCELLED:
         run.cancel_reason = reason
-    run.size = size_of(run)
+    run.size = run.content_size
     move(session, run, to, actor=actor, reason=reason, now=now, at=at, activity=activity)
     if to in _CALLS_BECOME:
         status, error_type = _CALLS_BECOME[to]
@@ -162,14 +159,12 @@ def end(
 def interrupt_lapsed(session: Session, *, now: datetime) -> None:
     """Interrupt the session's runs whose deadline has passed, each at its deadline.
 
-    A run does not outlive its session: the one with an expiry that came first ended it then.
+    The earliest first: a child run that lapsed before its parent keeps its own time.
     """
-    for run in _unfinished(session):
-        current = load(session, run.run_id)  # a parent's end may have ended it by now
-        deadline = current.lease_expires_at
-        if deadline is not None and session.expires_at is not None:
-            deadline = min(deadline, session.expires_at)
-        if current.status in UNFINISHED and deadline is not None and deadline <= now:
+    lapsed = [(_deadline(session, run), run.run_id) for run in _unfinished(session)]
+    for deadline, run_id in sorted(pair for pair in lapsed if pair[0] <= now):
+        current = load(session, run_id)
+        if current.status in UNFINISHED:  # else a parent's end was its own
             end(
                 session,
                 current,
@@ -217,11 +212,6 @@ def renew(session: Session, run: Run, *, now: datetime) -> None:
         run.save(update_fields=["heartbeat_at", "lease_expires_at"])
         session.other_run_deadline = _earliest_other_deadline(session)
     reschedule(session)
-
-
-def size_of(run: Run) -> int:
-    """The bytes of what clients gave: by them, pages and packets know how many runs they hold."""
-    return sum(len(text) for text in (run.input, run.output, run.error, run.metadata) if text)
 
 
 def report_usage(session: Session, run: Run, usage: Usage | None) -> None:
@@ -297,6 +287,22 @@ def _mirror_active(session: Session, run: Run | None) -> None:
 
 def _unfinished(session: Session) -> RunQuerySet:
     return Run.objects.filter(session=session, status__in=UNFINISHED).order_by("run_id")
+
+
+def _as_known(session: Session, run: Run) -> Run:
+    """The run, with what the session row knows better while it is active."""
+    run.session = session
+    if session.active_run_id == run.run_id and session.active_run_deadline is not None:
+        run.lease_expires_at = session.active_run_deadline
+        run.heartbeat_at = session.active_run_seen_at
+    return run
+
+
+def _deadline(session: Session, run: Run) -> datetime:
+    """A run does not outlive its session: an expiry that came first ended it then."""
+    lease = cast(datetime, _as_known(session, run).lease_expires_at)  # a check constraint
+    active = session.status == SessionStatus.ACTIVE
+    return min(lease, session.expires_at) if active and session.expires_at else lease
 
 
 def _earliest_other_deadline(session: Session) -> datetime | None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
 from django.conf import settings
-from django.db.models import Q
 
 from ..models import Message, Session, ToolCall
 from ..querysets import MessageQuerySet
@@ -52,13 +51,13 @@ def read_window(session: Session, *, last_n: int, budget: int | None = None) -> 
     ``session`` was read first: what was appended since is not part of it. ``budget`` is how many
     bytes it may hold (``MAX_PAGE_BYTES``); the newest unit may exceed it.
     """
-    visible = Message.objects.filter(session=session, sequence__lte=session.last_sequence).live()
+    live = Message.objects.filter(session=session).live()
     room = settings.MAX_PAGE_BYTES if budget is None else budget
-    head, head_size, head_was_cut = _read_head(session, visible, room)
-    body = _Body(session, visible.filter(sequence__gt=session.head_sequence))
+    head, head_size, head_was_cut = _read_head(session, live, room)
+    body = _Body(session, live)
     newest = body.read_newest(last_n + _MARGIN)[:last_n]
     chosen, was_cut = _choose(body, newest, last_n=last_n, budget=room - head_size)
-    kept = visible.filter(sequence__in=[*head, *chosen]).order_by("sequence")
+    kept = live.filter(sequence__in=[*head, *chosen]).order_by("sequence")
     messages = list(kept.defer("text"))
     omitted = session.message_count - len(messages)
     gapless = list(takewhile(chosen.__contains__, newest))
@@ -73,13 +72,11 @@ def read_window(session: Session, *, last_n: int, budget: int | None = None) -> 
     )
 
 
-def _read_head(
-    session: Session, visible: MessageQuerySet, budget: int
-) -> tuple[list[int], int, bool]:
+def _read_head(session: Session, live: MessageQuerySet, budget: int) -> tuple[list[int], int, bool]:
     """The sequences that open the session, their size, and whether some were left out."""
     if not session.head_sequence:
         return [], 0, False
-    rows = visible.filter(sequence__lte=session.head_sequence).order_by("sequence")
+    rows = live.filter(sequence__lte=session.head_sequence).order_by("sequence")
     sizes = dict(rows.values_list("sequence", "size")[: MAX_HEAD + 1])
     totals = [total for total in accumulate(sizes.values()) if total <= budget][:MAX_HEAD]
     return list(sizes)[: len(totals)], max(totals, default=0), len(totals) < len(sizes)
@@ -107,18 +104,22 @@ class _Body:
     """What is known of the messages after the head: their sizes, and which belong together.
 
     A message may answer calls of several others, and make calls itself: belonging is transitive.
+    What is asked of sequences by ``IN`` is asked by nothing else of that column: beside a range
+    or ``IS NOT NULL`` SQLite walks through the whole session instead.
     """
 
-    def __init__(self, session: Session, visible: MessageQuerySet) -> None:
-        self.visible = visible
+    def __init__(self, session: Session, live: MessageQuerySet) -> None:
+        self.live = live
+        self.calls = ToolCall.objects.filter(session=session)
         self.has_calls = session.tool_call_count > 0
-        self.answered = ToolCall.objects.filter(session=session, result_sequence__isnull=False)
+        self.before, self.last = session.head_sequence, session.last_sequence
         self.sizes: dict[int, int | None] = {}  # None: not to be seen
         self.neighbours: dict[int, set[int]] = defaultdict(set)
 
     def read_newest(self, count: int) -> list[int]:
         """The newest sequences, newest first; each is known from now on."""
-        newest = self.visible.order_by("-sequence").values_list("sequence", "size")
+        found = self.live.filter(sequence__gt=self.before, sequence__lte=self.last)
+        newest = found.order_by("-sequence").values_list("sequence", "size")
         self.sizes = dict(newest[:count])
         self._read_pairs(self.sizes)
         return list(self.sizes)
@@ -141,17 +142,19 @@ class _Body:
         return sum(self.sizes[sequence] or 0 for sequence in unit)
 
     def _learn(self, sequences: Collection[int]) -> None:
-        if sequences:
-            found = self.visible.filter(sequence__in=sequences).values_list("sequence", "size")
-            self.sizes |= dict.fromkeys(sequences) | dict(found)
-            self._read_pairs(sequences)
+        self.sizes |= dict.fromkeys(sequences)
+        within = [number for number in sequences if self.before < number <= self.last]
+        if within:
+            found = self.live.filter(sequence__in=within).values_list("sequence", "size")
+            self.sizes |= dict(found)
+            self._read_pairs(within)
 
     def _read_pairs(self, sequences: Collection[int]) -> None:
         if not (sequences and self.has_calls):
             return
-        mine = Q(message_sequence__in=sequences) | Q(result_sequence__in=sequences)
-        pairs = self.answered.filter(mine).values_list("message_sequence", "result_sequence")
-        for call, result in pairs:
+        pairs = self.calls.values_list("message_sequence", "result_sequence")
+        made = pairs.filter(message_sequence__in=sequences)
+        for call, result in made.union(pairs.filter(result_sequence__in=sequences), all=True):
             if call is not None and result is not None:
                 self.neighbours[call].add(result)
                 self.neighbours[result].add(call)

@@ -163,7 +163,7 @@ class Naive:
 
 class TestAWindow:
     @settings(
-        max_examples=100,
+        max_examples=60,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
@@ -396,6 +396,22 @@ class TestItsCost:
         with CaptureQueriesContext(connection) as captured:
             window_of(session_id, 5)
         assert not any('"sessions_app_message"."text"' in query["sql"] for query in captured)
+
+    @pytest.mark.skipif(connection.vendor != "sqlite", reason="reads a plan of SQLite")
+    def test_is_that_of_its_messages_and_not_of_the_session(self, desk: Desk) -> None:
+        """Each step of a plan looks up sequences one by one, or stops after so many rows."""
+        session = row(self.turns(desk, 20))
+        with CaptureQueriesContext(connection) as captured, mock.patch.object(module, "_MARGIN", 0):
+            read_window(session, last_n=6)
+        assert len(captured) == 6
+        for query in captured:
+            if " LIMIT " in query["sql"]:
+                continue
+            with connection.cursor() as cursor:
+                cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+                steps = [step for *_, step in cursor.fetchall() if "SEARCH" in step]
+            assert steps
+            assert all("sequence=?)" in step for step in steps), steps
 
     def test_is_bounded_by_its_length_where_every_message_is_linked(
         self, desk: Desk, django_assert_max_num_queries: Any

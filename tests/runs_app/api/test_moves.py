@@ -63,8 +63,7 @@ class TestHeartbeat:
         beaten = api.post(f"/runs/{run.pk}/heartbeat", {"attempt": 1}).json()
         assert beaten["heartbeat_at"] == "2026-03-01T12:03:20.000000Z"
         assert beaten["lease_expires_at"] == "2026-03-01T12:08:20.000000Z"
-        assert beaten["cancel_requested"] is False
-        del beaten["cancel_requested"]
+        assert beaten.pop("cancel_requested") is False
         assert api.get(f"/runs/{run.pk}").json() == beaten
 
     def test_makes_no_version(self, api: APIClient, session: Session, run: Run) -> None:
@@ -111,7 +110,6 @@ class TestWait:
         [
             {},
             {"reason": None},
-            {"reason": 5},
             {"reason": "x" * 1001},
             {"reason": "x", "timeout_seconds": 0},
             {"reason": "x", "timeout_seconds": 315_360_001},
@@ -162,7 +160,6 @@ class TestComplete:
         ("usage", "pointer"),
         [
             ([], "/usage"),
-            ("5", "/usage"),
             ({"input_tokens": -1}, "/usage/input_tokens"),
             ({"input_tokens": "5"}, "/usage/input_tokens"),
             ({"output_tokens": 1.0}, "/usage/output_tokens"),
@@ -193,7 +190,6 @@ class TestFail:
         ("error", "pointer"),
         [
             (None, "/error"),
-            ("crash", "/error"),
             ([], "/error"),
             ({"type": "crash"}, "/error/message"),
             ({"message": "It broke."}, "/error/type"),
@@ -220,15 +216,13 @@ class TestCancel:
         cancelled = api.post(f"/runs/{run.pk}/cancel", {"reason": "enough"}).json()
         assert (cancelled["status"], cancelled["cancel_reason"]) == ("CANCELLED", "enough")
 
-    @pytest.mark.parametrize("body", [None, {}, {"reason": None}])
-    def test_needs_no_reason(self, api: APIClient, run: Run, body: Any) -> None:
-        assert api.post(f"/runs/{run.pk}/cancel", body).json()["cancel_reason"] is None
+    def test_needs_no_reason(self, api: APIClient, run: Run) -> None:
+        assert api.post(f"/runs/{run.pk}/cancel").json()["cancel_reason"] is None
 
     def test_takes_a_pending_run(self, api: APIClient, session: Session) -> None:
         queued = make_run(session=session, start=False)
-        cancelled = api.post(f"/runs/{queued.pk}/cancel").json()
-        assert cancelled["status"] == "CANCELLED"
-        assert cancelled["duration_ms"] is None
+        cancelled = api.post(f"/runs/{queued.pk}/cancel", {"reason": None}).json()
+        assert (cancelled["status"], cancelled["duration_ms"]) == ("CANCELLED", None)
 
     def test_cancels_the_children_and_their_tool_calls(
         self, api: APIClient, session: Session, run: Run
