@@ -72,6 +72,10 @@ class RunQuerySet(QuerySet["Run"]):
             wanted |= lapsed
         return self.filter(wanted)
 
+    def lapsed(self, *, now: datetime) -> "RunQuerySet":
+        """Runs past their deadline that nobody has settled yet; needs `effective`."""
+        return self.filter(status__in=UNFINISHED, deadline__lte=now)
+
     def started_between(self, after: datetime | None, before: datetime | None) -> "RunQuerySet":
         """Runs that started strictly between these moments."""
         found = self if after is None else self.filter(started_at__gt=after)
