@@ -11,7 +11,7 @@ from sessions_app.signals import run_lapsed, run_written, session_ended
 from sessions_app.states import SessionStatus
 from sessions_app.usage import Usage
 
-from .services import transitions
+from .services import settling
 from .services.writing import admit
 from .states import RunStatus
 
@@ -34,15 +34,13 @@ def settle_runs(
     **_: Any,
 ) -> None:
     """A session that is left by close or delete cancels its runs; expiry interrupts them."""
-    transitions.settle_all(
-        session, _RUNS_BECOME[status], actor=actor, reason=reason, now=now, at=at
-    )
+    settling.settle_all(session, _RUNS_BECOME[status], actor=actor, reason=reason, now=now, at=at)
 
 
 @receiver(run_lapsed, dispatch_uid="runs_app.interrupt_lapsed")
 def interrupt_runs(*, session: Session, now: datetime, **_: Any) -> None:
     """A deadline has passed."""
-    transitions.interrupt_lapsed(session, now=now)
+    settling.interrupt_lapsed(session, now=now)
 
 
 @receiver(run_written, dispatch_uid="runs_app.admit")

@@ -17,7 +17,7 @@ from sessions_app.usage import Usage
 
 from ..models import Run
 from ..states import RunStatus
-from . import creation, transitions
+from . import creation, settling, transitions
 from .creation import NewRun, wait_seconds
 from .reading import RunReader
 
@@ -184,7 +184,7 @@ class RunManager(RunReader):
         """Interrupt all that has lapsed, also what the session's row does not know of, and
         whatever the session's status (the sweep's call)."""
         with locked_session(session_id, actor=self.actor) as session:
-            transitions.interrupt_lapsed(session, now=now or timezone.now())
+            settling.interrupt_lapsed(session, now=now or timezone.now())
 
     # --- inside --------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from typing import cast
 
 from django.db.models import Min
 
@@ -18,7 +17,7 @@ from sessions_app.models import Session
 from sessions_app.services.lifecycle import record_event
 from sessions_app.services.locking import reschedule, touch
 from sessions_app.services.tool_calls import close_open_calls
-from sessions_app.states import SessionStatus, Subject, ToolCallStatus
+from sessions_app.states import Subject, ToolCallStatus
 from sessions_app.usage import Usage
 
 from ..models import Run
@@ -49,7 +48,7 @@ def load(session: Session, run_id: str) -> Run:
     run = Run.objects.filter(session=session, pk=run_id).first()
     if run is None:
         raise NotFound(f"There is no run {run_id}.")
-    return _as_known(session, run)
+    return as_known(session, run)
 
 
 def move(
@@ -136,7 +135,7 @@ def end(
     activity: bool = True,
 ) -> None:
     """End the run (or interrupt it), after its children, and close what it left open."""
-    for child in _unfinished(session).filter(parent_run=run):
+    for child in unfinished_of(session).filter(parent_run=run):
         end(
             session,
             child,
@@ -154,44 +153,6 @@ def end(
     if to in _CALLS_BECOME:
         status, error_type = _CALLS_BECOME[to]
         close_open_calls(session, status, error_type=error_type, now=now, run_id=run.run_id)
-
-
-def interrupt_lapsed(session: Session, *, now: datetime) -> None:
-    """Interrupt the session's runs whose deadline has passed, each at its deadline.
-
-    The earliest first: a child run that lapsed before its parent keeps its own time.
-    """
-    lapsed = [(_deadline(session, run), run.run_id) for run in _unfinished(session)]
-    for deadline, run_id in sorted(pair for pair in lapsed if pair[0] <= now):
-        current = load(session, run_id)
-        if current.status in UNFINISHED:  # else a parent's end was its own
-            end(
-                session,
-                current,
-                RunStatus.INTERRUPTED,
-                actor=Actor.system(),
-                reason="no sign of life before the deadline",
-                now=now,
-                at=deadline,
-                activity=False,
-            )
-
-
-def settle_all(
-    session: Session, to: RunStatus, *, actor: Actor, reason: str, now: datetime, at: datetime
-) -> None:
-    """End every unfinished run of a session that leaves ACTIVE."""
-    for run in _unfinished(session).filter(parent_run=None):
-        end(
-            session,
-            load(session, run.run_id),
-            to,
-            actor=actor,
-            reason=reason,
-            now=now,
-            at=at,
-            activity=False,
-        )
 
 
 def renew(session: Session, run: Run, *, now: datetime) -> None:
@@ -285,11 +246,11 @@ def _mirror_active(session: Session, run: Run | None) -> None:
     session.active_run_seen_at = run.heartbeat_at if run else None
 
 
-def _unfinished(session: Session) -> RunQuerySet:
+def unfinished_of(session: Session) -> RunQuerySet:
     return Run.objects.filter(session=session, status__in=UNFINISHED).order_by("run_id")
 
 
-def _as_known(session: Session, run: Run) -> Run:
+def as_known(session: Session, run: Run) -> Run:
     """The run, with what the session row knows better while it is active."""
     run.session = session
     if session.active_run_id == run.run_id and session.active_run_deadline is not None:
@@ -298,13 +259,6 @@ def _as_known(session: Session, run: Run) -> Run:
     return run
 
 
-def _deadline(session: Session, run: Run) -> datetime:
-    """A run does not outlive its session: an expiry that came first ended it then."""
-    lease = cast(datetime, _as_known(session, run).lease_expires_at)  # a check constraint
-    active = session.status == SessionStatus.ACTIVE
-    return min(lease, session.expires_at) if active and session.expires_at else lease
-
-
 def _earliest_other_deadline(session: Session) -> datetime | None:
-    others = _unfinished(session).exclude(pk=session.active_run_id)
+    others = unfinished_of(session).exclude(pk=session.active_run_id)
     return others.order_by().aggregate(earliest=Min("lease_expires_at"))["earliest"]
