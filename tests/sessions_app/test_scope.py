@@ -67,6 +67,7 @@ def call_everything(desk, session_id, run_id, call_id):
     yield False, lambda: desk.runs.get(run_id=run_id)
     yield False, lambda: desk.runs.list_of(session_id=session_id)
     yield True, lambda: desk.runs.create(session_id=session_id, new=NewRun())
+    yield True, lambda: desk.runs.interrupt_lapsed(session_id=session_id)
     for name, more in RUN_WRITES.items():
         method = getattr(desk.runs, name)
         yield True, lambda m=method, k=more: m(run_id=run_id, **k)
@@ -153,7 +154,7 @@ class TestTheTable:
     def test_names_every_method_of_both_managers(self):
         tabled = {*SESSION_READS, *SESSION_WRITES, *CALL_WRITES, "tool_call"}
         assert methods(SessionManager) - tabled - ELSEWHERE == by_queryset(SessionManager)
-        tabled = {*RUN_WRITES, "get", "list_of", "list_all"}
+        tabled = {*RUN_WRITES, "get", "list_of", "list_all", "interrupt_lapsed"}
         assert methods(RunManager) - tabled - ELSEWHERE == by_queryset(RunManager)
 
 
