@@ -24,7 +24,9 @@ def wait_until(moment: datetime) -> None:
 @pytest.mark.usefixtures("sweeping")
 def test_an_append_at_the_deadline_wins_or_is_refused(client, clients, rounds):
     outcomes: Counter[str] = Counter()
-    for _ in range(rounds):
+    for number in range(rounds + 10):
+        if number >= rounds and len(outcomes) == 2:
+            break  # more rounds only where the machine was too busy for the race
         writers = zip(clients, OFFSETS, strict=True)
         for session, answer in together([partial(_append, *writer) for writer in writers]):
             outcomes[_judge(client, session, answer)] += 1

@@ -181,9 +181,10 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_there_twice(crashes, rounds
         if number % 10 == 0 or number == rounds - 1:
             crashes.check()
     assert crashes.unanswered > 0, "the server was killed while nobody was writing"
-    if request.node.get_closest_marker("soak"):
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and request.node.get_closest_marker("soak"):
         with capsys.disabled():
-            request.config.get_terminal_writer().line(
+            reporter.write_line(
                 f" {rounds} kills, {crashes.writes} writes, {crashes.unanswered} of them "
                 f"unanswered, {crashes.landed_unseen} of these stored all the same "
             )
