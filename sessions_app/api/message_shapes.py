@@ -17,7 +17,7 @@ from sessions_app.api.fields import (
     StrictSerializer,
 )
 from sessions_app.api.shapes import MessageOut, content_field, count, text
-from sessions_app.services.drafts import MAX_NAME, ROLES
+from sessions_app.services.drafts import MAX_ITEM_TYPE, MAX_NAME, ROLES
 from sessions_app.services.drafts import STATUSES as MESSAGE_STATUSES
 from sessions_app.services.pairing import MAX_TOOL_CALL_ID
 
@@ -54,6 +54,18 @@ class ToolCallsField(JSONValueField):
     """What an assistant message asks for."""
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": {"type": "string", "maxLength": MAX_ITEM_TYPE}},
+        "additionalProperties": {},
+    }
+)
+class ItemField(JSONValueField):
+    """What a provider's API calls an item."""
+
+
 @extend_schema_serializer(component_name="Message")
 class MessageIn(AnyObjectSerializer):
     """One message. Other keys are kept and given back; names that the server gives are ignored."""
@@ -85,9 +97,7 @@ class MessageIn(AnyObjectSerializer):
     created_at = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Kept as `client_created_at`."
     )
-    item = JSONObjectField(
-        required=False, allow_null=True, help_text="A provider-native item, whole; has a `type`."
-    )
+    item = ItemField(required=False, help_text="A provider-native item, whole.")
     run_id = optional_name(help_text="Of a message that is the whole body; see the envelope.")
     attempt = StrictIntegerField(required=False, allow_null=True, min_value=0)
     expected_last_sequence = StrictIntegerField(required=False, allow_null=True, min_value=0)
@@ -102,7 +112,10 @@ class _MessageInSchema(OpenApiSerializerExtension):
         return {
             **schema,
             "additionalProperties": {},
-            "anyOf": [{"required": ["role"]}, {"required": ["item"]}],
+            "anyOf": [
+                {"required": ["role"], "properties": {"role": {"enum": list(ROLES)}}},
+                {"required": ["item"], "properties": {"item": {"type": "object"}}},
+            ],
             "not": {"required": ["messages"]},
         }
 
@@ -125,6 +138,16 @@ class AppendIn(StrictSerializer):
         min_value=0,
         help_text="Another one: 409 `sequence_mismatch`, and nothing is stored.",
     )
+
+
+class _AppendInSchema(OpenApiSerializerExtension):
+    target_class = AppendIn
+    priority = 1
+
+    def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema["properties"]["messages"]["minItems"] = 1
+        return {**schema, "additionalProperties": False}
 
 
 @extend_schema_serializer(component_name="MessageReference")

@@ -19,6 +19,7 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 HEAD_ROLES = ("system", "developer")
 STATUSES = ("completed", "incomplete")
 MAX_NAME = 255
+MAX_ITEM_TYPE = 64
 
 # Names that the server gives: ignored on input, so that what was read can be sent back.
 _SERVER_OWNED = frozenset(
@@ -106,7 +107,7 @@ def _check_role(body: Mapping[str, Any], pointer: str) -> None:
     if item is not None:
         if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
             raise InvalidRequest.at(f"{pointer}/item", "must be an object with a type")
-        _check_string(item["type"], f"{pointer}/item/type", longest=64)
+        _check_string(item["type"], f"{pointer}/item/type", longest=MAX_ITEM_TYPE)
         if role is None:
             return
     if role not in ROLES:
