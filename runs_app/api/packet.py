@@ -12,6 +12,7 @@ from runs_app.api.representations import represent_packet
 from runs_app.api.shapes import ContextOut, ResumePacketOut
 from runs_app.services.packet import read_packet
 from sessions_app.api.base import DomainView
+from sessions_app.api.fields import StrictChoiceField, StrictIntegerField
 from sessions_app.api.query import Choice, Integer
 from sessions_app.api.representations import is_settled
 from sessions_app.api.schema import ETAG
@@ -37,6 +38,16 @@ _WINDOW = [
 _FORMATS_TO_COME = frozenset({"openai_chat", "openai_responses", "anthropic"})
 
 
+class ResumeIn(ReasonIn):
+    """A reason, and the window's parameters, which may stand in the query as well."""
+
+    last_n = StrictIntegerField(required=False, min_value=1, max_value=MAX_LAST_N)
+    format = StrictChoiceField(choices=["native"], required=False)
+
+    class Meta:
+        ref_name = "Resume"
+
+
 class PacketDoor(DomainView):
     """What answers with a packet."""
 
@@ -46,7 +57,8 @@ class PacketDoor(DomainView):
 
     def answer(self, session: Session, **more: Any) -> Response:
         now = timezone.now()
-        packet = read_packet(session=session, last_n=self.params["last_n"], now=now)
+        last_n = self.valid.get("last_n", self.params["last_n"])
+        packet = read_packet(session=session, last_n=last_n, now=now)
         return self.respond(represent_packet(packet, now) | more, version=session.version)
 
 
@@ -69,7 +81,7 @@ class ContextView(PacketDoor):
 
 class ResumeView(PacketDoor):
     parameters = {"POST": _WINDOW}
-    bodies = {"POST": ReasonIn}
+    bodies = {"POST": ResumeIn}
     etags = frozenset({"POST"})
 
     @extend_schema(
@@ -82,7 +94,7 @@ class ResumeView(PacketDoor):
     )
     def post(self, request: Request, session_id: str) -> Response:
         session, origin = SessionManager(self.actor).resume(
-            session_id=session_id, if_match=self.if_match, **self.valid
+            session_id=session_id, if_match=self.if_match, reason=self.valid.get("reason")
         )
         self.keep = {"resumed_from": origin and origin.value, "changed": origin is not None}
         return self.answer(session, **self.keep)

@@ -144,7 +144,6 @@ class DomainView(APIView):
         """Read and validate the body, before any lock is taken."""
         serializer = self.bodies.get(request.method or "")
         if serializer is None:
-            self.valid = {}
             if request.data != {}:
                 raise InvalidRequest.at("", "this request takes no body")
             return
@@ -193,6 +192,7 @@ class DomainView(APIView):
         paging = _PAGING if self.paginated and method not in WRITES else ()
         read = read_query(request.query_params, [*declared, *paging])
         self.params = {parameter.name: read[parameter.name] for parameter in declared}
+        self.valid = {}
         handler: Handler = getattr(self, method.lower())
         if method not in WRITES:
             return handler(request, **self.kwargs)

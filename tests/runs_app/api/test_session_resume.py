@@ -28,6 +28,15 @@ class TestResumingASession:
         event = SessionEvent.objects.latest("sequence")
         assert (event.from_status, event.to_status, event.reason) == (status, "ACTIVE", "back")
 
+    @pytest.mark.parametrize("where", ["query", "body"])
+    def test_takes_the_window_from_query_or_body(
+        self, api: APIClient, session: Session, where: str
+    ) -> None:
+        make_messages(session=session, count=5)
+        asked = {"query": {"last_n": 2}} if where == "query" else {"body": {"last_n": 2}}
+        packet = api.post(f"/sessions/{session.pk}/resume", **asked).json()
+        assert [message["sequence"] for message in packet["messages"]] == [4, 5]
+
     @pytest.mark.parametrize("body", [None, {}, {"reason": None}, {"reason": ""}])
     def test_of_an_active_one_changes_nothing(
         self, api: APIClient, session: Session, body: Any
@@ -78,7 +87,10 @@ class TestResumingASession:
         [
             ({"reason": 5}, "/reason"),
             ({"reason": "x" * 1001}, "/reason"),
-            ({"last_n": 5}, "/last_n"),
+            ({"last": 5}, "/last"),
+            ({"last_n": 0}, "/last_n"),
+            ({"last_n": "5"}, "/last_n"),
+            ({"format": "anthropic"}, "/format"),
             ([1], ""),
         ],
     )
