@@ -66,12 +66,13 @@ def badge(kind: str, label: object) -> SafeString:
 
 
 def readable(value: JSONText | str | None) -> str | None:
-    """A document indented for people; one that is too long, as it is stored."""
+    """A document indented for people, a string as what it says; a long one as it is stored."""
     if value is None or isinstance(value, str):
         return value
     if len(value.text) > _MOST_INDENTED:
         return value.text
-    return json.dumps(value.value, ensure_ascii=False, indent=2)
+    parsed = value.value
+    return parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False, indent=2)
 
 
 def document(value: JSONText | str | None, *, download: str) -> str | SafeString:

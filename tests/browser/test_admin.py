@@ -240,7 +240,20 @@ def test_pages_fit_the_window(chromium, server, width):
     ):
         page.goto(address)
         assert not wider_than_the_window(page), address
+        assert not sticking_out(page), address
     page.context.close()
+
+
+def sticking_out(page: Any) -> list[str]:
+    """Values on the page of one record that leave their row."""
+    return list(
+        page.evaluate(
+            """() => [...document.querySelectorAll(".record-page .readonly, .record-page pre")]
+            .filter(each => each.getBoundingClientRect().right
+                > each.closest(".form-row").getBoundingClientRect().right)
+            .map(each => each.textContent.trim().slice(0, 40))"""
+        )
+    )
 
 
 def wider_than_the_window(page: Any) -> bool:

@@ -133,6 +133,12 @@ class TestHugeValues:
         assert json.loads(body.content)["content"] == text
 
 
+def test_json_in_a_string_is_shown_as_what_it_says(operator, agent):
+    whole = make_whole(agent, text='{"path": "app.py"}')
+    page = read(operator, whole.page("sessions_app_toolcall"))
+    assert '{"path": "app.py"}' in page.text
+
+
 class TestADownload:
     def test_is_a_file_that_no_browser_interprets(self, operator, agent):
         whole = make_whole(agent, text="<script>evil()</script>")
