@@ -17,7 +17,7 @@ from django.db.models import Model
 from runs_app.models import Run
 from runs_app.services import NewRun, RunManager
 from sessions_app.models import Session, ToolCall
-from sessions_app.services import Actor, Appended, NewSession, SessionManager
+from sessions_app.services import Actor, NewSession, SessionManager
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _numbers = count(1)
@@ -40,15 +40,15 @@ class Desk:
     def open(self, *, now: datetime = NOON, **new: Any) -> str:
         return self.sessions.create(NewSession(**new), now=now)[0].session_id
 
-    def run(self, session_id: str, *, now: datetime = NOON, **new: Any) -> Run:
+    def run(self, session_id: str, *, now: datetime = NOON, **new: Any) -> Any:
         return self.runs.create(session_id=session_id, new=NewRun(**new), now=now)
 
     def append(
         self, session_id: str, *messages: dict[str, Any], now: datetime = NOON, **more: Any
-    ) -> Appended:
+    ) -> Any:
         return self.sessions.append(session_id=session_id, messages=messages, now=now, **more)
 
-    def call(self, session_id: str, *, now: datetime = NOON, **more: Any) -> ToolCall:
+    def call(self, session_id: str, *, now: datetime = NOON, **more: Any) -> Any:
         """A tool call that the agent records by itself."""
         more = {"name": "ls", **more}
         return self.sessions.start_tool_call(session_id=session_id, now=now, **more)[0]
@@ -81,19 +81,19 @@ def system() -> SessionManager:
     return SessionManager(Actor.system())
 
 
-def row(session_id: str) -> Session:
+def row(session_id: str) -> Any:
     return Session.objects.get(pk=session_id)
 
 
-def run_row(run: Run) -> Run:
+def run_row(run: Run) -> Any:
     return Run.objects.get(pk=run.run_id)
 
 
-def call_row(call: ToolCall) -> ToolCall:
+def call_row(call: ToolCall) -> Any:
     return ToolCall.objects.get(pk=call.id)
 
 
-def calls_of(session_id: str) -> list[ToolCall]:
+def calls_of(session_id: str) -> list[Any]:
     return list(ToolCall.objects.filter(session=session_id).order_by("id"))
 
 

@@ -1,10 +1,12 @@
+from typing import Any
+
 import pytest
 
 from runs_app.states import effective_status
 from sessions_app.errors import InvalidTransition, RunEnded
 from tests.domain import call_row, calling, calls_of, dump, later, moves, row, run_row, system
 
-ENDS = {
+ENDS: dict[str, Any] = {
     "complete": ({}, "COMPLETED", "CANCELLED"),
     "fail": ({"error": {}}, "FAILED", "CANCELLED"),
     "cancel": ({}, "CANCELLED", "CANCELLED"),

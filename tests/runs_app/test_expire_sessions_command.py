@@ -40,9 +40,12 @@ class TestOnce:
     @pytest.mark.parametrize("batch", [1, 5])
     def test_takes_the_size_of_a_batch(self, lapsed, batch, monkeypatch):
         seen = []
-        monkeypatch.setattr(
-            expire_sessions, "sweep", lambda *, batch: seen.append(batch) or Swept()
-        )
+
+        def sweep(*, batch):
+            seen.append(batch)
+            return Swept()
+
+        monkeypatch.setattr(expire_sessions, "sweep", sweep)
         run(batch=batch)
         assert seen == [batch]
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, transaction
 
@@ -32,7 +34,7 @@ from tests.domain import (
     user,
 )
 
-MOVES = {
+MOVES: dict[str, Any] = {
     "start": {},
     "resume": {},
     "wait": {"reason": "w"},
@@ -41,7 +43,7 @@ MOVES = {
     "cancel": {"reason": "no"},
 }
 # What each move makes of a run in each status; what is missing is refused.
-OUTCOMES = {
+OUTCOMES: dict[Any, Any] = {
     ("start", "PENDING"): "RUNNING",
     ("resume", "WAITING"): "RUNNING",
     ("resume", "INTERRUPTED"): "RUNNING",
@@ -50,7 +52,7 @@ OUTCOMES = {
     **{("fail", s): "FAILED" for s in ("PENDING", "RUNNING", "WAITING", "INTERRUPTED")},
     **{("cancel", s): "CANCELLED" for s in ("PENDING", "RUNNING", "WAITING", "INTERRUPTED")},
 }
-REFUSALS = {
+REFUSALS: dict[Any, Any] = {
     **{(name, status): RunEnded for name in MOVES for status in FINAL},
     **{(name, "INTERRUPTED"): RunInterrupted for name in ("start", "wait", "complete")},
     ("start", "RUNNING"): InvalidTransition,

@@ -1,3 +1,4 @@
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -171,7 +172,7 @@ class TestOfOneMessage:
 
     @pytest.mark.parametrize(("levels", "fits"), [(100, True), (101, False)])
     def test_takes_a_hundred_levels_in_one_field(self, desk, levels, fits):
-        deep = []
+        deep: list[Any] = []
         for _ in range(levels - 1):
             deep = [deep]
         session_id = desk.open()
@@ -210,7 +211,8 @@ class TestOfABatch:
     def test_is_stored_whole_or_not_at_all(self, desk):
         session_id = desk.open()
         before = dump()
-        for bad, error in [(result("ghost"), OrphanToolResult), ({}, InvalidRequest)]:
+        refused: list[Any] = [(result("ghost"), OrphanToolResult), ({}, InvalidRequest)]
+        for bad, error in refused:
             with pytest.raises(error):
                 desk.append(session_id, user(), calling("c1"), result("c1"), bad)
             assert dump() == before

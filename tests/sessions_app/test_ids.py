@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import pytest
 import time_machine
@@ -37,7 +38,7 @@ class TestPrimaryKeys:
         session_id = desk.open()
         run = desk.run(session_id)
         desk.append(session_id, user(), calling("c1"), run_id=run.run_id)
-        keys = {
+        keys: dict[Any, Any] = {
             model: model.objects.values_list("pk", flat=True).first()
             for model in (Session, Message, Run, ToolCall, SessionEvent)
         }

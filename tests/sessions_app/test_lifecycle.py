@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from sessions_app.errors import (
@@ -149,7 +151,7 @@ MOVES = {
     "delete": ("delete", "DELETED"),
 }
 # What each transition does in each state: "moves", "stays", or the refusal.
-OUTCOMES = {
+OUTCOMES: dict[tuple[str, str], Any] = {
     ("close", "ACTIVE"): "moves",
     ("close", "CLOSED"): "stays",
     ("close", "EXPIRED"): InvalidTransition,

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from sessions_app.errors import (
@@ -10,7 +12,7 @@ from sessions_app.errors import (
 from sessions_app.services.memory import FIELDS, empty_memory
 from tests.domain import Desk, dump, later, row, user
 
-FULL = {
+FULL: dict[str, Any] = {
     "goal": "g",
     "plan": ["a", "b"],
     "completed": ["a"],
@@ -29,7 +31,7 @@ def patch(desk, session_id, changes, **more):
     return desk.sessions.patch_memory(session_id=session_id, patch=changes, **more)
 
 
-WRITES = {"put": put, "patch": patch}
+WRITES: dict[str, Any] = {"put": put, "patch": patch}
 
 
 class TestPut:

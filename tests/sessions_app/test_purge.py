@@ -3,6 +3,7 @@ from django.db import connection
 
 from runs_app.models import Run
 from sessions_app.errors import DossierError, NotFound, SessionDeleted
+from sessions_app.jsontext import JSONText
 from sessions_app.models import IdempotencyRecord, Session, SessionEvent
 from sessions_app.services import NewSession, Outcome
 from sessions_app.services.purge import purged_models
@@ -84,8 +85,8 @@ def full_session(desk, **more):
         session=row(session_id),
         method="POST",
         status_code=201,
-        answer={"body": SECRET},
-        headers={},
+        answer=JSONText.of({"body": SECRET}),
+        headers=JSONText("{}"),
         created_at=NOON,
     )
     return session_id
@@ -134,7 +135,7 @@ class TestTombstone:
 
     def test_hides_everything_before_a_row_is_purged(self, desk):
         session_id = full_session(desk)
-        run, call = Run.objects.first(), calls_of(session_id)[0]
+        run, call = Run.objects.all()[0], calls_of(session_id)[0]
         delete(desk, session_id)
         sessions, runs = desk.sessions, desk.runs
         for read in (

@@ -129,4 +129,4 @@ def _event_writes(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in writing:
             source = ast.unparse(node.func)
             if "SessionEvent" in source or ".events." in source:
-                yield node.func.attr
+                yield source.rpartition(".")[2]

@@ -125,4 +125,4 @@ class TestServerZone:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert parse_rfc3339(done.stdout.strip())
+        assert parse_rfc3339(done.stdout.strip()) is not None
