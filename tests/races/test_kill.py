@@ -176,7 +176,7 @@ def crashes(tmp_path: Path) -> Iterator[Crashes]:
 @pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.soak)])
 def test_nothing_acknowledged_is_lost_and_nothing_is_there_twice(crashes, rounds, request, capsys):
     for number in range(rounds):
-        crashes.crash(after=random.uniform(0.3, 1.2))
+        crashes.crash(after=random.uniform(0.3, 2))
         # All that there is, at first and at the end; in between now and then, since it grows.
         if number % 10 == 0 or number == rounds - 1:
             crashes.check()
