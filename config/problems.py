@@ -108,18 +108,24 @@ def _will_pass(exc: Exception) -> bool:
 
 
 def _of_domain(exc: errors.DossierError, request: HttpRequest) -> Response:
-    found = exc.pointers if isinstance(exc, errors.InvalidRequest) else {}
     body = problem(
         request,
         status=_status(exc),
         code=exc.code,
         title=exc.title,
         detail=exc.detail,
-        found=list(found.items()),
+        found=list(_places(exc).items()),
         extras=exc.data,
     )
     busy = isinstance(exc, errors.DatabaseBusy | errors.IdempotencyInProgress)
     return _response(body, {"Retry-After": str(_RETRY_AFTER_SECONDS)} if busy else {})
+
+
+def _places(exc: errors.DossierError) -> Mapping[str, str]:
+    """Where in the request it is wrong, as far as one place of it is to blame."""
+    if isinstance(exc, errors.InvalidRequest):
+        return exc.pointers
+    return {exc.data["pointer"]: exc.title} if "pointer" in exc.data else {}
 
 
 def _status(exc: errors.DossierError) -> int:

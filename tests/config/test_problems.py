@@ -53,6 +53,11 @@ class TestTheTableOfStatuses:
 
 
 class TestADomainError:
+    def test_of_one_place_in_the_body_points_at_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        error = errors.OrphanToolResult("None waits.", pointer="/messages/1/tool_call_id")
+        found = raised(monkeypatch, error).json()["errors"]
+        assert [place["pointer"] for place in found] == ["/messages/1/tool_call_id"]
+
     @pytest.mark.parametrize("kind", list(problems.STATUS))
     def test_answers_with_its_own_status_and_code(
         self, monkeypatch: pytest.MonkeyPatch, kind: type[errors.DossierError]
