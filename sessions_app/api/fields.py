@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, NoReturn, cast
 
 from drf_spectacular.extensions import OpenApiSerializerExtension
@@ -12,6 +13,9 @@ from rest_framework.settings import api_settings
 
 from sessions_app.api.query import MAX_BIGINT
 from sessions_app.timestamps import parse_rfc3339
+
+# Of a hundred thousand unknown keys, to name each would take seconds.
+_MOST_UNKNOWN = 100
 
 
 def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:
@@ -107,7 +111,8 @@ class StrictSerializer(serializers.Serializer):
             if not isinstance(data, Mapping):
                 raise
             wrong.update(cast("dict[str, Any]", error.detail))
-        if wrong := {key: "there is no such key" for key in data if key not in self.fields} | wrong:
+        unknown = islice((key for key in data if key not in self.fields), _MOST_UNKNOWN)
+        if wrong := dict.fromkeys(unknown, "there is no such key") | wrong:
             raise serializers.ValidationError(wrong)
         return valid
 

@@ -16,6 +16,7 @@ from sessions_app.api.fields import (
     StrictIntegerField,
 )
 from tests.plumbing import api_client
+from tests.probe import Body
 
 URL = "/api/v1/echo"
 OTHER_TYPES: list[Any] = [5, 5.0, True, False, [], {}, ["a"]]
@@ -160,6 +161,11 @@ class TestABody:
         answer = client.post(URL, {str(number): 1 for number in range(100_000)})
         assert answer.status_code == 400
         assert len(answer.content) < 10_000
+
+    def test_with_more_unknown_keys_than_anybody_reads_names_some(self) -> None:
+        body = Body(data={f"k{number}": 1 for number in range(1000)})
+        assert not body.is_valid()
+        assert 1 <= len(body.errors) <= 110
 
     def test_tells_null_from_absent(self, client: APIClient) -> None:
         assert client.post(URL, {"text": None, "value": None}).json() == {
