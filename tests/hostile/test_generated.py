@@ -30,7 +30,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = 8
+EXAMPLES = 5
 _HOST = "http://testserver"
 
 
