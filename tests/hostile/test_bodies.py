@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.hostile.attack import BASE, Attacker, operations
-from tests.hostile.values import BODIES, CONTENT_TYPES
+from tests.hostile.values import BODIES, CONTENT_TYPES, JSON
 
 OPERATIONS = operations()
 WRITES = [operation for operation in OPERATIONS if operation.route.writes]
@@ -88,3 +88,19 @@ class TestABody:
             )
             attacker.judge("POST", path, answer)
             assert 400 <= answer.status_code < 500
+
+
+class TestAKeyedBody:
+    @pytest.mark.parametrize("text", JSON.values(), ids=JSON)
+    def test_is_known_again_whatever_it_holds(self, attacker: Attacker, text: str) -> None:
+        path = f"/sessions/{attacker.things['session_id']}/tool-calls"
+        body = f'{{"name": "ls", "arguments": {text}}}'.encode()
+        other = body.replace(b'"ls"', b'"rm"')
+        with attacker.attempt():
+            headers = {"Idempotency-Key": "k"}
+            first, again, changed = (
+                attacker.raw("POST", path, sent, headers=headers) for sent in (body, body, other)
+            )
+            assert (first.status_code, again.content) == (201, first.content)
+            assert again.headers["Idempotency-Replayed"] == "true"
+            assert changed.status_code == 422
