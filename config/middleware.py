@@ -13,6 +13,8 @@ from sessions_app.ids import new_id
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+_LONGEST_LOGGED_PATH = 500
+
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 access_log = logging.getLogger("dossier.access")
@@ -38,7 +40,7 @@ class RequestIdMiddleware:
         access_log.info(
             "%s %s %s %.1fms %s",
             request.method,
-            path.encode("unicode_escape").decode(),
+            path[:_LONGEST_LOGGED_PATH].encode("unicode_escape").decode(),
             response.status_code,
             (time.perf_counter() - started) * 1000,
             request_id,
