@@ -8,7 +8,7 @@ from typing import Any, Literal
 from django.conf import settings
 
 from sessions_app.actors import Actor
-from sessions_app.errors import InvalidRequest, NotFound, RunActive
+from sessions_app.errors import InvalidRequest, NotFound
 from sessions_app.ids import new_id
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Session
@@ -102,11 +102,7 @@ def _make_way(session: Session, run: Run, new: NewRun, *, actor: Actor, now: dat
     if session.active_run_id is None or run.parent_run is not None or new.if_active == "queue":
         return session.active_run_id is None or run.parent_run is not None
     if new.if_active == "reject":
-        raise RunActive(
-            f"The run {session.active_run_id} is active in {session.session_id}.",
-            active_run_id=session.active_run_id,
-            session_id=session.session_id,
-        )
+        raise transitions.run_active(session)
     transitions.end(
         session,
         transitions.load(session, session.active_run_id),

@@ -16,7 +16,7 @@ from sessions_app.errors import (
 from sessions_app.models import Session
 from sessions_app.services.lifecycle import record_event
 from sessions_app.services.locking import reschedule, touch
-from sessions_app.services.tool_calls import close_open_calls
+from sessions_app.services.tool_calls import ABANDONED, close_open_calls
 from sessions_app.states import Subject, ToolCallStatus
 from sessions_app.usage import Usage
 
@@ -26,8 +26,8 @@ from ..states import FINAL, RUN_TRANSITIONS, STARTED, UNFINISHED, RunStatus
 
 # What becomes of a run's open calls; an interrupted run's stay, the next attempt may answer them.
 _CALLS_BECOME = {
-    RunStatus.COMPLETED: (ToolCallStatus.FAILED, "abandoned"),
-    RunStatus.FAILED: (ToolCallStatus.FAILED, "abandoned"),
+    RunStatus.COMPLETED: (ToolCallStatus.FAILED, ABANDONED),
+    RunStatus.FAILED: (ToolCallStatus.FAILED, ABANDONED),
     RunStatus.CANCELLED: (ToolCallStatus.CANCELLED, "run_cancelled"),
 }
 # What becomes of its unfinished child runs.
@@ -110,11 +110,7 @@ def begin_attempt(session: Session, run: Run, *, actor: Actor, now: datetime) ->
     if run.parent_run is not None:
         require_unfinished_parent(run.parent_run)
     elif session.active_run_id not in (None, run.run_id):
-        raise RunActive(
-            f"The run {session.active_run_id} is active in {session.session_id}.",
-            active_run_id=session.active_run_id,
-            session_id=session.session_id,
-        )
+        raise run_active(session)
     run.attempt += 1
     run.started_at = run.started_at or now
     run.ended_at = run.wait_reason = None
@@ -134,9 +130,9 @@ def end(
     at: datetime | None = None,
     activity: bool = True,
 ) -> None:
-    """End the run (or interrupt it), after its children, and close what it left open."""
-    for child in unfinished_of(session).filter(parent_run=run):
-        end(
+    """End the run (or interrupt it), after all runs below it, and close what they left open."""
+    for child in _below(session, run):
+        _end_one(
             session,
             child,
             _CHILDREN_BECOME[to],
@@ -146,6 +142,20 @@ def end(
             at=at,
             activity=activity,
         )
+    _end_one(session, run, to, actor=actor, reason=reason, now=now, at=at, activity=activity)
+
+
+def _end_one(
+    session: Session,
+    run: Run,
+    to: RunStatus,
+    *,
+    actor: Actor,
+    reason: str,
+    now: datetime,
+    at: datetime | None,
+    activity: bool,
+) -> None:
     if to == RunStatus.CANCELLED:
         run.cancel_reason = reason
     run.size = run.content_size
@@ -153,6 +163,17 @@ def end(
     if to in _CALLS_BECOME:
         status, error_type = _CALLS_BECOME[to]
         close_open_calls(session, status, error_type=error_type, now=now, run_id=run.run_id)
+
+
+def _below(session: Session, run: Run) -> list[Run]:
+    """The unfinished runs below this one, the deepest first.
+
+    Level by level: a client may make a chain of child runs that is longer than the stack is deep.
+    """
+    levels = [[run]]
+    while levels[-1]:
+        levels.append(list(unfinished_of(session).filter(parent_run__in=levels[-1])))
+    return [child for level in reversed(levels[1:]) for child in level]
 
 
 def renew(session: Session, run: Run, *, now: datetime) -> None:
@@ -219,6 +240,14 @@ def refuse_ended(run: Run, *, allowed: Iterable[RunStatus] = ()) -> None:
         raise RunEnded(f"The run {run.run_id} is {run.status}.", ended_at=run.ended_at, **state)
     if run.status == RunStatus.INTERRUPTED and RunStatus.INTERRUPTED not in allowed:
         raise RunInterrupted(f"The run {run.run_id} was interrupted.", next="resume", **state)
+
+
+def run_active(session: Session) -> RunActive:
+    return RunActive(
+        f"The run {session.active_run_id} is active in {session.session_id}.",
+        active_run_id=session.active_run_id,
+        session_id=session.session_id,
+    )
 
 
 def require_unfinished_parent(parent: Run) -> None:

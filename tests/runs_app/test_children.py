@@ -1,3 +1,6 @@
+import inspect
+import sys
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,6 +22,17 @@ def family(desk, **more):
     child = desk.run(session_id, parent_run_id=parent.run_id)
     grandchild = desk.run(session_id, parent_run_id=child.run_id)
     return session_id, parent, child, grandchild
+
+
+@contextmanager
+def stack_of(frames):
+    """So many further calls deep, and no deeper."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + frames)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 class TestChildRun:
@@ -109,6 +123,16 @@ class TestEndOfTheParent:
         # Descendants first: no event shows a run that outlived its parent.
         subjects = row(session_id).events.order_by("-sequence").values_list("subject_id", flat=True)
         assert [*subjects[:3]] == [parent.run_id, child.run_id, grandchild.run_id]
+
+    def test_ends_a_chain_of_them_that_is_longer_than_the_stack(self, desk):
+        session_id = desk.open()
+        top = run = desk.run(session_id)
+        for _ in range(200):
+            run = desk.run(session_id, parent_run_id=run.run_id)
+        with stack_of(150):
+            desk.runs.cancel(run_id=top.run_id)
+        assert run_row(run).status == "CANCELLED"
+        assert row(session_id).other_run_deadline is None
 
     def test_by_its_deadline_interrupts_them_then(self, desk):
         session_id, parent, child, grandchild = family(desk, lease_seconds=100)
