@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from ..states import OPEN_TOOL_CALLS, SessionStatus, Subject, ToolCallStatus
+from ..states import SessionStatus, Subject, ToolCallStatus
 
 Choices = list[tuple[str, Any]]
 
@@ -150,9 +150,9 @@ class ToolCallStatusFilter(_Fixed):
     title, parameter_name, column = _("status"), "status", "status"
     known = [("OPEN", _("Open")), *ToolCallStatus.choices]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
         if self.value() == "OPEN":
-            return queryset.filter(status__in=OPEN_TOOL_CALLS)
+            return queryset.open()
         return super().queryset(request, queryset)
 
 

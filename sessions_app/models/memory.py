@@ -1,4 +1,5 @@
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from ..fields import JSONTextField
@@ -35,6 +36,10 @@ class WorkingMemoryRevision(models.Model):
     class Meta:
         verbose_name = _("working memory revision")
         verbose_name_plural = _("working memory revisions")
+        indexes = [
+            # A run's deletion asks what still points at it.
+            models.Index(fields=["run"], name="memory_by_run", condition=Q(run__isnull=False)),
+        ]
         constraints = [
             models.UniqueConstraint("session", "version", name="memory_version_unique"),
         ]

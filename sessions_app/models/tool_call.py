@@ -65,11 +65,17 @@ class ToolCall(models.Model):
                 name="tool_call_by_result",
                 condition=Q(result_sequence__isnull=False),
             ),
+            # The calls that a new result may answer.
+            models.Index(
+                fields=["session", "message_sequence"],
+                name="tool_call_unanswered",
+                condition=Q(message_sequence__isnull=False, result_sequence__isnull=True),
+            ),
             # The session's open calls.
             models.Index(
                 fields=["session", "id"],
                 name="tool_call_open",
-                condition=Q(status__in=sorted(OPEN_TOOL_CALLS)),
+                condition=Q(finished_at__isnull=True),
             ),
             # What a run did.
             models.Index(
@@ -77,6 +83,13 @@ class ToolCall(models.Model):
             ),
         ]
         constraints = [
+            models.CheckConstraint(
+                name="tool_call_status_has_its_time",
+                condition=(
+                    Q(status__in=sorted(OPEN_TOOL_CALLS), finished_at__isnull=True)
+                    | (~Q(status__in=sorted(OPEN_TOOL_CALLS)) & Q(finished_at__isnull=False))
+                ),
+            ),
             models.CheckConstraint(
                 name="tool_call_result_follows_call",
                 condition=Q(result_sequence__isnull=True)

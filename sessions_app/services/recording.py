@@ -10,7 +10,7 @@ from ..errors import InvalidRequest, InvalidTransition, NotFound
 from ..ids import new_id
 from ..jsontext import JSONText, clean_text
 from ..models import Session, ToolCall
-from ..states import FINAL_TOOL_CALLS, OPEN_TOOL_CALLS, Subject, ToolCallStatus
+from ..states import FINAL_TOOL_CALLS, Subject, ToolCallStatus
 from .fencing import fence
 from .lifecycle import record_event
 from .locking import touch
@@ -153,7 +153,7 @@ def _announced(session: Session, tool_call_id: str | None) -> ToolCall | None:
     if tool_call_id is None:
         return None
     calls = ToolCall.objects.filter(session=session, tool_call_id=tool_call_id)
-    running = calls.filter(status__in=OPEN_TOOL_CALLS).order_by("-message_sequence", "id").first()
+    running = calls.open().order_by("-message_sequence", "id").first()
     newest = running or calls.order_by("-id").first()
     return newest if newest and (running or newest.message_sequence is not None) else None
 
