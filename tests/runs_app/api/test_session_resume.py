@@ -33,7 +33,7 @@ class TestResumingASession:
         self, api: APIClient, session: Session, where: str
     ) -> None:
         make_messages(session=session, count=5)
-        asked = {"query": {"last_n": 2}} if where == "query" else {"body": {"last_n": 2}}
+        asked: dict[str, Any] = {where: {"last_n": 2}}
         packet = api.post(f"/sessions/{session.pk}/resume", **asked).json()
         assert [message["sequence"] for message in packet["messages"]] == [4, 5]
 
