@@ -123,10 +123,14 @@ class _Budget:
 
 
 def _call_sizes(session: Session) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """The oldest open calls and the newest calls, by id and size."""
-    sizes = ToolCall.objects.filter(session=session).values_list("id", "size")
-    still_open = sizes.open().order_by("id")[:OPEN_CALLS_LENGTH]  # type: ignore[attr-defined]
-    newest = sizes.order_by("-id")[:HISTORY_LENGTH]
+    """The oldest open calls and the newest calls, by id and size.
+
+    Not those of messages that came after the session was read: the window does not hold them.
+    """
+    calls = ToolCall.objects.filter(session=session)
+    calls = calls.exclude(message_sequence__gt=session.last_sequence)
+    still_open = calls.open().order_by("id").values_list("id", "size")[:OPEN_CALLS_LENGTH]
+    newest = calls.order_by("-id").values_list("id", "size")[:HISTORY_LENGTH]
     return (
         list(still_open) if session.open_tool_call_count else [],
         list(newest) if session.tool_call_count else [],

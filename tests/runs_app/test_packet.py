@@ -41,6 +41,15 @@ class TestAPacket:
         desk.append(session_id, calling("c1", "c2"), result("c1"))
         assert [call.tool_call_id for call in packet_of(session_id).open_tool_calls] == ["c2"]
 
+    def test_has_no_call_that_came_after_the_session_was_read(self, desk: Desk) -> None:
+        session_id = desk.open()
+        desk.append(session_id, calling("c1"))
+        session = row(session_id)
+        desk.append(session_id, calling("c2"))
+        packet = read_packet(session=session, last_n=50, now=NOON)
+        for calls in (packet.open_tool_calls, packet.tool_history):
+            assert [call.tool_call_id for call in calls] == ["c1"]
+
     def test_has_the_newest_ten_runs(self, desk: Desk) -> None:
         session_id = desk.open()
         runs = [desk.run(session_id, start=False).pk for _ in range(12)]
