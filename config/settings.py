@@ -141,7 +141,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
-    "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "knox",
@@ -222,8 +221,6 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "sessions_app.api.schema.DomainSchema",
     "DEFAULT_METADATA_CLASS": None,
     "EXCEPTION_HANDLER": "config.problems.exception_handler",
-    "TEST_REQUEST_DEFAULT_FORMAT": "json",
-    "TEST_REQUEST_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
 }
 
 # Its own migrations make the table of the token model that ours replaces.

@@ -17,3 +17,8 @@ from config.settings import *  # noqa: F403
 
 # Tests make many accounts; a password's hash may be cheap here.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+REST_FRAMEWORK = {
+    **REST_FRAMEWORK,  # noqa: F405
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    "TEST_REQUEST_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+}
