@@ -4,18 +4,19 @@ A view declares what it takes and calls one service::
 
     class RunsView(DomainView):
         parameters = {"GET": [Choices(name="status", choices=RunStatus.values)]}
-        bodies = {"POST": NewRun}  # a StrictSerializer; a body that is not declared is refused
+        bodies = {"POST": NewRunIn}  # a StrictSerializer; a body that is not declared is refused
         paginated = True  # GET also takes limit and cursor
 
         @extend_schema(responses=RunOut(many=True))
         def get(self, request, session_id):
-            runs = RunManager(self.actor).list(session_id=session_id, **self.params)
-            return self.page(runs.order_by("-run_id"), represent_run)
+            runs = RunManager(self.actor).list_of(session_id=session_id)
+            return self.page(runs.order_by("-run_id"), represent)
 
         @extend_schema(responses={201: RunOut})
         def post(self, request, session_id):
-            run = RunManager(self.actor).create(session_id=session_id, **self.valid)
-            return self.respond(represent_run(run), status=201)
+            new = NewRun(**self.valid)
+            run = RunManager(self.actor).create(session_id=session_id, new=new)
+            return self.respond(represent(run), status=201)
 
 Before the handler of a method is called: ``self.params`` holds every declared query parameter
 (absent: its default) and ``self.valid`` the validated body. POST, PUT, PATCH and DELETE run
@@ -50,7 +51,7 @@ from rest_framework.views import APIView
 from sessions_app.actors import Actor
 from sessions_app.api.etags import etag, if_match, none_match
 from sessions_app.api.query import MAX_TEXT, Parameter, Text, cleaned_text, read_query
-from sessions_app.errors import InvalidRequest, NotFound
+from sessions_app.errors import InvalidRequest
 from sessions_app.jsontext import JSONText
 from sessions_app.services.idempotency import Answer, Write, once
 from sessions_app.services.locking import write_transaction
@@ -169,7 +170,7 @@ class DomainView(APIView):
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """APIView's, with the handler called by `_answer`."""
-        # A path may hold a NUL, too, which PostgreSQL does not even compare.
+        # A path may hold a NUL, too, which PostgreSQL does not even compare (report DATA-01).
         self.args, self.kwargs = args, {name: _cleaned(value) for name, value in kwargs.items()}
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
@@ -185,9 +186,6 @@ class DomainView(APIView):
         method = request.method or ""
         if method not in self.allowed_methods:
             self.http_method_not_allowed(request)
-        if any("\x00" in str(part) for part in self.kwargs.values()):
-            # No row is named so, and PostgreSQL would not even look (report DATA-01).
-            raise NotFound("No name holds U+0000.")
         declared = self.parameters.get("GET" if method == "HEAD" else method, ())
         paging = _PAGING if self.paginated and method not in WRITES else ()
         read = read_query(request.query_params, [*declared, *paging])
