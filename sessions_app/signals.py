@@ -7,7 +7,8 @@ receiver that raises takes the whole write back. ``session`` is the locked row.
 from django.dispatch import Signal
 
 # A session leaves ACTIVE. ``status`` is the new one; receivers settle its unfinished runs.
-# Arguments: session, status (SessionStatus), actor (Actor), reason (str), now, version (int).
+# Arguments: session, status (SessionStatus), actor (Actor), reason (str), now, and at: when it took
+# effect, which for an expiry is its deadline.
 session_ended = Signal()
 
 # A deadline of one of the session's runs has passed. Receivers interrupt what has lapsed.
