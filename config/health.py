@@ -1,6 +1,6 @@
 """Probes for load balancers and process managers; they need no account and say no secrets."""
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -20,7 +20,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """The process can serve: its database answers and is as new as the code."""
     try:
         unapplied = _unapplied_migrations()
-    except DatabaseError:
+    except Error:
         return _not_ready(database="unreachable")
     if unapplied:
         return _not_ready(database="ok", unapplied_migrations=unapplied)

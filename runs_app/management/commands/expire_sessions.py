@@ -6,7 +6,7 @@ from threading import Event
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, close_old_connections
+from django.db import InterfaceError, OperationalError, close_old_connections
 
 from runs_app.services.sweep import Swept, due, sweep
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         close_old_connections()
         try:
             swept = due() if dry_run else sweep(batch=batch)
-        except OperationalError as error:
+        except (OperationalError, InterfaceError) as error:
             self.stderr.write(f"The sweep will try again: {error}")
             return
         if swept != Swept():
