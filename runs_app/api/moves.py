@@ -20,9 +20,8 @@ from sessions_app.api.fields import (
     StrictIntegerField,
     StrictSerializer,
 )
+from sessions_app.services.lifecycle import MAX_REASON
 from sessions_app.usage import Usage
-
-_MAX_REASON = 1000
 
 
 def usage_field() -> JSONObjectField:
@@ -47,7 +46,7 @@ class AttemptIn(StrictSerializer):
 
 
 class WaitIn(AttemptIn):
-    reason = StrictCharField(max_length=_MAX_REASON)
+    reason = StrictCharField(max_length=MAX_REASON)
     timeout_seconds = StrictIntegerField(
         required=False,
         allow_null=True,
@@ -86,7 +85,7 @@ class FailureIn(AttemptIn):
 
 
 class CancellationIn(AttemptIn):
-    reason = StrictCharField(required=False, allow_null=True, max_length=_MAX_REASON)
+    reason = StrictCharField(required=False, allow_null=True, max_length=MAX_REASON)
 
     class Meta:
         ref_name = "RunCancellation"

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from ..actors import Actor
 from ..ids import MAX_ID_LENGTH
+from ..services.lifecycle import MAX_REASON
 from .base import ReadOnlyAdmin, Shown, address
 from .operations import Operation, Plan, carry_out
 
@@ -32,7 +33,7 @@ class ConfirmForm(forms.Form):
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
-        max_length=1000,
+        max_length=MAX_REASON,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy(
             "Is kept in the lifecycle events, beside your name, for everybody who may see them."

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from ..services.drafts import ROLES
 from ..states import SessionStatus, Subject, ToolCallStatus
 
 Choices = list[tuple[str, Any]]
@@ -143,7 +144,7 @@ class _Fixed(SimpleListFilter):
 
 class RoleFilter(_Fixed):
     title, parameter_name, column = _("role"), "role", "role"
-    known = [(role, role) for role in ("system", "developer", "user", "assistant", "tool")]
+    known = [(role, role) for role in ROLES]
 
 
 class ToolCallStatusFilter(_Fixed):

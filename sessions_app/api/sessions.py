@@ -23,6 +23,7 @@ from sessions_app.api.shapes import SessionListedOut, SessionMovedOut, SessionOu
 from sessions_app.models import Session
 from sessions_app.services import NewSession, SessionChanges, SessionManager
 from sessions_app.services.creation import MAX_IDLE_TIMEOUT
+from sessions_app.services.lifecycle import MAX_REASON
 from sessions_app.services.reading import SessionFilters
 from sessions_app.states import RUN_STATUSES, SessionStatus
 
@@ -107,7 +108,7 @@ class SessionChangesIn(StrictSerializer):
 
 
 class ReasonIn(StrictSerializer):
-    reason = nullable_name(1000)
+    reason = nullable_name(MAX_REASON)
 
     class Meta:
         ref_name = "Reason"
@@ -165,7 +166,7 @@ class SessionsView(SessionDoor):
 
 
 class SessionView(SessionDoor):
-    parameters = {"DELETE": [Text(name="reason", max_length=1000)]}
+    parameters = {"DELETE": [Text(name="reason", max_length=MAX_REASON)]}
     bodies = {"PATCH": SessionChangesIn}
     etags = frozenset({"GET", "PATCH", "DELETE"})
     deletes_session = True

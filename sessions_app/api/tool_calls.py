@@ -18,6 +18,7 @@ from sessions_app.api.representations import represent_tool_call
 from sessions_app.api.schema import LOCATION
 from sessions_app.api.shapes import ToolCallOut, ToolCallSettledOut
 from sessions_app.services import Outcome, SessionManager
+from sessions_app.services.lifecycle import MAX_REASON
 from sessions_app.services.pairing import MAX_TOOL_CALL_ID, MAX_TOOL_NAME
 from sessions_app.services.recording import MAX_DURATION_MS
 from sessions_app.states import FINAL_TOOL_CALLS, ToolCallStatus
@@ -60,7 +61,7 @@ class OutcomeIn(StrictSerializer):
 
 
 class SettlementIn(StrictSerializer):
-    reason = StrictCharField(max_length=1000)
+    reason = StrictCharField(max_length=MAX_REASON)
 
     class Meta:
         ref_name = "ToolCallSettlement"

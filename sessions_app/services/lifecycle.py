@@ -12,7 +12,7 @@ from ..states import SESSION_TRANSITIONS, SessionStatus, Subject, ToolCallStatus
 from .locking import reschedule, touch
 from .tool_calls import close_open_calls
 
-_MAX_REASON = 1000
+MAX_REASON = 1000
 _TIME_OF = {
     SessionStatus.CLOSED: "closed_at",
     SessionStatus.EXPIRED: "expired_at",
@@ -131,6 +131,6 @@ def clean_reason(reason: str | None) -> str:
     Raises:
         InvalidRequest: longer than 1,000 characters.
     """
-    if reason is not None and len(reason) > _MAX_REASON:
-        raise InvalidRequest.at("/reason", f"longer than {_MAX_REASON} characters")
+    if reason is not None and len(reason) > MAX_REASON:
+        raise InvalidRequest.at("/reason", f"longer than {MAX_REASON} characters")
     return clean_text(reason or "")
