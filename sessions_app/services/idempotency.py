@@ -18,11 +18,11 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError
 from django.utils import timezone
 
-from sessions_app.errors import DatabaseBusy, IdempotencyInProgress, IdempotencyKeyReused
-from sessions_app.jsontext import JSONText
-from sessions_app.models import IdempotencyRecord
-from sessions_app.services.locking import deleted, write_transaction
-from sessions_app.states import SessionStatus
+from ..errors import DatabaseBusy, IdempotencyInProgress, IdempotencyKeyReused
+from ..jsontext import JSONText
+from ..models import IdempotencyRecord
+from ..states import SessionStatus
+from .locking import deleted, write_transaction
 
 # Each further attempt needs yet another writer that failed, or a record that lapsed, meanwhile.
 _ATTEMPTS = 5

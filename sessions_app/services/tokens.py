@@ -7,9 +7,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from sessions_app.errors import InvalidRequest
-from sessions_app.jsontext import clean_text
-from sessions_app.models import AccessToken
+from ..errors import InvalidRequest
+from ..jsontext import clean_text
+from ..models import AccessToken
 
 AGENTS = "agents"
 _USE_API = "use_api"
