@@ -135,11 +135,11 @@ class SessionReader:
         return message
 
     def read_messages(self, *, session_id: str, sequences: Sequence[int]) -> list[Message]:
-        """These messages, whole, in the order in which they are named."""
+        """These messages, whole, in the order in which they are named; a purge may take them."""
         session = self.get(session_id=session_id)
         rows = Message.objects.filter(session=session, sequence__in=sequences).defer("text")
         found = {message.sequence: message for message in rows}
-        return [found[sequence] for sequence in sequences]
+        return [found[sequence] for sequence in sequences if sequence in found]
 
     def read_memory(self, *, session_id: str) -> tuple[Session, JSONText]:
         """The session and its current working memory."""
