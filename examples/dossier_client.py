@@ -27,7 +27,7 @@ TRY_AGAIN_STATUSES = frozenset({429, 503})
 TRY_AGAIN_CODES = frozenset({"idempotency_in_progress"})
 
 
-class Problem(Exception):  # noqa: N818 (named after application/problem+json)
+class Problem(Exception):
     """An answer of `application/problem+json`: `code` is for programs, `detail` for people."""
 
     def __init__(self, status: int, body: JsonObject, retry_after: float | None = None) -> None:
