@@ -111,10 +111,10 @@ class TestDeletion:
         assert "That is not what is asked for" in response.content.decode()
         assert status(session) == "ACTIVE"
 
-    @pytest.mark.django_db(transaction=True)
-    def test_leaves_a_tombstone(self, operator, agent):
+    def test_leaves_a_tombstone(self, operator, agent, django_capture_on_commit_callbacks):
         whole = make_whole(agent, title="A secret", user_id="A secret user")
-        response = operate(operator, "remove", whole.session, typed=whole.session.pk)
+        with django_capture_on_commit_callbacks(execute=True):
+            response = operate(operator, "remove", whole.session, typed=whole.session.pk)
         assert told(response) == ["1 session was deleted."]
         assert status(whole.session) == "DELETED"
         assert not Message.objects.exists()
