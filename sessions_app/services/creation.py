@@ -16,7 +16,7 @@ from ..jsontext import clean_text
 from ..models import Session
 from ..states import SessionStatus, Subject, effective_status
 from .lifecycle import record_event
-from .locking import reschedule, touch
+from .locking import lock_named, reschedule, touch
 from .memory import add_revision, complete_memory, encode_memory, merge_patch
 from .metadata import encode_metadata, index_metadata, index_text
 
@@ -144,7 +144,8 @@ def _begin(session: Session, new: NewSession, actor: Actor, now: datetime) -> No
 def _insert_or_find(session: Session) -> Session | None:
     """Insert the session, or answer the one that has its external id.
 
-    The winner of a race may be deleted, and its name free again, before the loser finds it.
+    The winner of a race may be deleted, and its name free again, before the loser finds it. What is
+    found is locked: a deletion must find, and empty, the idempotency record that this call leaves.
     """
     for _ in range(_ATTEMPTS):
         if existing := _existing(session):
@@ -156,7 +157,7 @@ def _insert_or_find(session: Session) -> Session | None:
 
 
 def _existing(session: Session) -> Session | None:
-    return Session.objects.filter(account=session.account, external_id=session.external_id).first()
+    return lock_named(session.account_id, str(session.external_id))
 
 
 def _resolve(existing: Session, new: NewSession, now: datetime) -> tuple[Session, bool]:

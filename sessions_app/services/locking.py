@@ -138,6 +138,13 @@ def _lock(session_id: str, actor: Actor) -> Session:
     raise NotFound(f"There is no session {session_id}.")
 
 
+def lock_named(account_id: int, external_id: str) -> Session | None:
+    """Lock the account's session of that name, if there is one; of a deletion that is under way,
+    the end is waited for, after which the name is free."""
+    named = Session.objects.filter(account=account_id, external_id=external_id)
+    return named.select_for_update().first()
+
+
 def _stored_fields(session: Session) -> dict[str, Any]:
     return {
         field.attname: getattr(session, field.attname) for field in session._meta.concrete_fields

@@ -1,5 +1,6 @@
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from sessions_app.errors import (
     AlreadyExists,
@@ -111,6 +112,15 @@ class TestExternalId:
         session, is_new = desk.sessions.create(new, now=later(99))
         assert (session.session_id, is_new) == (session_id, False)
         assert dump() == before
+
+    @pytest.mark.skipif(connection.vendor == "sqlite", reason="its write transaction is the lock")
+    def test_holds_the_existing_one_until_its_answer_is_recorded(self, desk):
+        """Report DEL-02: a deletion in between left the answer in the idempotency record."""
+        desk.open(external_id="x")
+        with CaptureQueriesContext(connection) as captured:
+            desk.sessions.create(NewSession(external_id="x", if_exists="return"))
+        (look,) = [query["sql"] for query in captured if "FROM" in query["sql"]]
+        assert look.endswith("FOR UPDATE")
 
     def test_is_each_accounts_own(self, desk):
         other = Desk()
