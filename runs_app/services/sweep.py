@@ -4,9 +4,11 @@ Each session is settled in a transaction of its own, under its lock, after looki
 door that a write goes through (`SessionManager.settle`).
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -21,6 +23,8 @@ from sessions_app.states import SessionStatus
 from ..models import Run
 from ..querysets import RunQuerySet
 from .manager import RunManager
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -49,25 +53,32 @@ def sweep(*, batch: int = 100, now: datetime | None = None) -> Swept:
     manager = SessionManager(Actor.system())
     done = Swept()
     for session_id in _keys(Session.objects.due(now=moment), batch):
-        done.settled += _settle(manager.settle, session_id, moment)
+        done.settled += _done(session_id, partial(manager.settle, now=moment))
     interrupt = RunManager(Actor.system()).interrupt_lapsed
     for session_id in _keys(_strays(moment), batch, name="session_id"):
-        done.settled += _settle(interrupt, session_id, moment)
+        done.settled += _done(session_id, partial(interrupt, now=moment))
     for session_id in _keys(Session.objects.awaiting_purge(), batch):
-        while not manager.purge(session_id=session_id, batch=batch):
-            pass
-        done.purged += 1
+        done.purged += _done(session_id, partial(_purge, manager, batch=batch))
     while keys := list(_old_records(moment).values_list("pk", flat=True)[:batch]):
         done.idempotency_records += IdempotencyRecord.objects.filter(pk__in=keys).delete()[0]
     return done
 
 
-def _settle(settle: Callable[..., object], session_id: str, now: datetime) -> bool:
+def _done(session_id: str, work: Callable[..., object]) -> bool:
+    """Do this to the session; one that cannot be done must not keep all others waiting."""
     try:
-        settle(session_id=session_id, now=now)
+        work(session_id=session_id)
     except (NotFound, SessionDeleted):  # deleted since it was listed
         return False
+    except Exception:
+        logger.exception("The sweep leaves %s for the next time", session_id)
+        return False
     return True
+
+
+def _purge(manager: SessionManager, *, session_id: str, batch: int) -> None:
+    while not manager.purge(session_id=session_id, batch=batch):
+        pass
 
 
 def _strays(now: datetime) -> RunQuerySet:

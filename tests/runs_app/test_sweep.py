@@ -13,6 +13,18 @@ def record(desk, digest, at):
     )
 
 
+def failing_for(victim, name):
+    """The manager's method, but for one session."""
+    method = getattr(SessionManager, name)
+
+    def partly(self, *, session_id, **given):
+        if session_id == victim:
+            raise RecursionError("too deep")
+        return method(self, session_id=session_id, **given)
+
+    return partly
+
+
 class TestSweep:
     def test_of_nothing_does_nothing(self, desk):
         desk.open()
@@ -112,6 +124,20 @@ class TestSweep:
         monkeypatch.setattr(SessionManager, "settle", late)
         sweep(now=later(50))
         assert [row(session_id).status for session_id in ids] == ["EXPIRED", "DELETED", "ACTIVE"]
+
+    def test_goes_on_past_a_session_that_it_cannot_settle(self, desk, monkeypatch, caplog):
+        """One account's session must not keep those of all others from being swept."""
+        ids = [desk.open(idle_timeout_seconds=10) for _ in range(3)]
+        gone = [desk.open() for _ in range(2)]
+        for session_id in gone:
+            desk.sessions.delete(session_id=session_id)
+        record(desk, "old", NOON)
+        for name, victim in (("settle", ids[1]), ("purge", gone[0])):
+            monkeypatch.setattr(SessionManager, name, failing_for(victim, name))
+        assert sweep(now=later(hours=25)) == Swept(settled=2, purged=1, idempotency_records=1)
+        assert [row(session_id).status for session_id in ids] == ["EXPIRED", "ACTIVE", "EXPIRED"]
+        assert ids[1] in caplog.text
+        assert gone[0] in caplog.text
 
     def test_finishes_a_purge_that_was_interrupted(self, desk):
         session_id = desk.open()
