@@ -1,11 +1,14 @@
 """Bearer tokens: who asks, and whether the account may use the API at all."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import Permission, User
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.db.models import Q
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -21,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 USE_API = "sessions_app.use_api"
 LAST_USE_PRECISION = timedelta(minutes=1)
+_LONGEST_WAIT_MS = 100
 
 
 class TokenAuthentication(KnoxAuthentication):
@@ -64,10 +68,29 @@ def _load_permissions(user: User) -> None:
 
 def _note_use(token: AccessToken, now: Any) -> None:
     try:
-        AccessToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        with _hardly_waiting():
+            AccessToken.objects.filter(pk=token.pk).update(last_used_at=now)
     except DatabaseError:
         # Nice to know, never worth a refused request.
         logger.warning("the last use of token %s… was not noted", token.token_key)
+
+
+@contextmanager
+def _hardly_waiting() -> Iterator[None]:
+    """On SQLite one writer holds up all others, and no reader may wait for one for this."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    _set_busy_timeout(_LONGEST_WAIT_MS)
+    try:
+        yield
+    finally:
+        _set_busy_timeout(settings.DB_LOCK_TIMEOUT * 1000)
+
+
+def _set_busy_timeout(milliseconds: int) -> None:
+    # On the driver's own connection: it is no query of the application.
+    connection.connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
 
 
 class MayUseAPI(BasePermission):

@@ -24,6 +24,12 @@ def status_with(header: str) -> int:
     return int(client.get(URL).status_code)
 
 
+def _busy_timeout() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout")
+        return int(cursor.fetchone()[0])
+
+
 class TestAToken:
     def test_lets_its_account_in(self) -> None:
         assert api_client().get(URL).status_code == 200
@@ -159,6 +165,23 @@ class TestTheLastUse:
         monkeypatch.setattr("django.db.models.query.QuerySet.update", locked)
         assert client.get(URL).status_code == 200
         assert "last use" in caplog.text
+
+    @pytest.mark.skipif(connection.vendor != "sqlite", reason="one writer at a time")
+    def test_waits_for_no_writer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A read waited ten seconds for a lock that it did not need."""
+        waits: list[int] = []
+
+        def noted(queryset: Any, **given: Any) -> int:
+            waits.append(_busy_timeout())
+            return 1
+
+        client = api_client()
+        AccessToken.objects.update(last_used_at=None)
+        usual = _busy_timeout()
+        monkeypatch.setattr("django.db.models.query.QuerySet.update", noted)
+        assert client.get(URL).status_code == 200
+        assert waits == [100]
+        assert _busy_timeout() == usual
 
     def test_is_not_noted_for_a_refused_token(self) -> None:
         client = api_client()
