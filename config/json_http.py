@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import orjson
 from django.conf import settings
+from django.http import UnreadablePostError
 from django.http.request import HttpHeaders
 from django.utils.functional import Promise
 from django.utils.http import parse_header_parameters
@@ -60,6 +61,8 @@ def _read(stream: IO[bytes], request: Request) -> bytes:
     body = b"" if int(announced) > limit else stream.read(limit + 1)
     if int(announced) > limit or len(body) > limit:
         raise PayloadTooLarge(f"A body has at most {limit} bytes.", limit=limit)
+    if len(body) < int(announced):
+        raise UnreadablePostError("The connection ended before the body did.")
     return body
 
 

@@ -155,6 +155,13 @@ class TestABody:
         answer = client.generic("POST", URL, content_type="application/json", **unread)
         assert answer.status_code == 413
 
+    def test_that_broke_off_is_refused_though_what_came_is_whole(self, client: APIClient) -> None:
+        body = b'{"value": 1}'
+        cut: Any = {"wsgi.input": BytesIO(body), "CONTENT_LENGTH": len(body) + 1}
+        answer = client.generic("POST", URL, content_type="application/json", **cut)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+        assert "broke off" in answer.json()["detail"]
+
 
 @pytest.mark.django_db
 @pytest.mark.urls("tests.probe")
