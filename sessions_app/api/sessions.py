@@ -142,10 +142,7 @@ class SessionsView(SessionDoor):
         now = timezone.now()
         given = dict(self.params)
         order = _KEYS[given.pop("order")]
-        filters = SessionFilters(
-            metadata=given.pop("metadata."),
-            **{name: given[name] for name in given if name not in ("limit", "cursor")},
-        )
+        filters = SessionFilters(metadata=given.pop("metadata."), **given)
         found = SessionManager(self.actor).find(filters=filters, now=now)
         return self.page(found.order_by(*order), lambda row: represent_session(row, None, now))
 
