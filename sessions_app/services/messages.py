@@ -101,7 +101,7 @@ def _known(session: Session, drafts: Sequence[Draft]) -> dict[str, Message]:
     if not ids or not session.last_sequence:
         return {}
     stored = Message.objects.filter(session=session, client_message_id__in=ids)
-    return {message.client_message_id: message for message in stored if message.client_message_id}
+    return {str(message.client_message_id): message for message in stored}
 
 
 def _new(drafts: Sequence[Draft], known: dict[str, Message]) -> list[Draft]:

@@ -14,11 +14,12 @@ def named(name, content="Hello", **more):
 
 
 class TestKnownId:
-    def test_answers_the_stored_message_and_stores_nothing(self, desk):
+    @pytest.mark.parametrize("name", ["a", "", " ", "0"])
+    def test_answers_the_stored_message_and_stores_nothing(self, desk, name):
         session_id = desk.open()
-        first = desk.append(session_id, named("a"))
+        first = desk.append(session_id, named(name))
         before = dump()
-        again = desk.append(session_id, named("a"))
+        again = desk.append(session_id, named(name))
         assert (again.created_count, again.messages) == (0, first.messages)
         assert dump() == before
 
