@@ -67,7 +67,7 @@ demo: $(RUN_DEPS) ## an agent that is killed in the morning and goes on in the a
 	@$(BIN)/python examples/demo.py
 
 clean: ## remove the environment and caches; data in var/ and .env stay
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # A key of its own for each installation, made once and for this user's eyes only.

@@ -1,8 +1,10 @@
 """Probes for load balancers and process managers; they need no account and say no secrets."""
 
+from collections.abc import Callable
+
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -34,3 +36,19 @@ def _unapplied_migrations() -> int:
 
 def _not_ready(**facts: str | int) -> JsonResponse:
     return JsonResponse({"status": "unavailable", **facts}, status=503, headers={"Retry-After": 1})
+
+
+class ProbeMiddleware:
+    """Answer probes before anything looks at the Host header: they ask by address, not by name."""
+
+    views = {
+        f"{prefix}/{view.__name__}": view
+        for prefix in ("", "/api/v1")
+        for view in (healthz, readyz)
+    }
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.views.get(request.path_info, self.get_response)(request)

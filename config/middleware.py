@@ -54,13 +54,15 @@ def _request_id(request: HttpRequest) -> str:
 
 
 class TrailingSlashMiddleware:
-    """Answer /api/…/ as /api/…: never by redirect, which would drop a POST's body."""
+    """Answer /api/…/ as /api/…, and /docs/ as /docs: never by redirect, which would drop a POST's
+    body. The admin's own paths end in a slash."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path_info.startswith("/api/") and request.path_info.endswith("/"):
+        path = request.path_info
+        if path.endswith("/") and path != "/" and not path.startswith("/admin/"):
             request.path_info = request.path_info[:-1]
             request.path = request.path[:-1]
         return self.get_response(request)

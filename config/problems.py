@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
-from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
@@ -212,6 +212,10 @@ def _response(body: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
 
 
 def handler400(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    if isinstance(exception, DisallowedHost):
+        # For people too: Django's page would not say which of their settings it is.
+        detail = "The Host header names none of ALLOWED_HOSTS."
+        return _plain(request, 400, "invalid_request", "The request is not valid", detail)
     if not _for_a_program(request):
         return defaults.bad_request(request, exception)
     if isinstance(exception, RequestDataTooBig):
@@ -242,6 +246,8 @@ def _for_a_program(request: HttpRequest) -> bool:
     return f"{request.path}/".startswith("/api/") or request.path in _FOR_PROGRAMS
 
 
-def _plain(request: HttpRequest, status: int, code: str, title: str) -> HttpResponse:
-    body = problem(request, status=status, code=code, title=title, detail=f"{title}.")
+def _plain(
+    request: HttpRequest, status: int, code: str, title: str, detail: str = ""
+) -> HttpResponse:
+    body = problem(request, status=status, code=code, title=title, detail=detail or f"{title}.")
     return HttpResponse(dumps(body), status=status, content_type=CONTENT_TYPE)

@@ -6,18 +6,29 @@ The variables are read from the process's environment first and then from the fi
 
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.utils.translation import gettext_lazy as _
-from environs import Env, EnvError, validate
+from environs import Env, EnvError, ValidationError, validate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = Env()
+if (env_file := env.str("ENV_FILE", "")) and not Path(env_file).is_file():
+    raise EnvError(f"ENV_FILE names {env_file}, and there is no such file.")
 if env_file := env.str("ENV_FILE", str(BASE_DIR / ".env")):
     env.read_env(env_file, recurse=False)
 
 positive = validate.Range(min=1)
 not_negative = validate.Range(min=0)
+
+
+def _time_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError) as error:
+        raise ValidationError(f"There is no time zone {name}.") from error
+
 
 # --- Who may talk to the server, and over what ---
 
@@ -28,15 +39,15 @@ SECRET_KEY = (
     if DEBUG
     else env.str("SECRET_KEY", validate=validate.Length(min=32))
 )
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = env.list(
+    "ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"], validate=validate.Length(min=1)
+)
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 
 HTTPS = env.bool("HTTPS", False)
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_SSL_REDIRECT = HTTPS
-# Probes come from inside, past the proxy that speaks TLS.
-SECURE_REDIRECT_EXEMPT = [r"^(api/v1/)?(healthz|readyz)$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
@@ -150,9 +161,10 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.middleware.RequestIdMiddleware",
+    "config.middleware.TrailingSlashMiddleware",
+    "config.health.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.middleware.TrailingSlashMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -196,7 +208,7 @@ LOGIN_REDIRECT_URL = "admin:index"
 # --- Languages and time ---
 
 USE_TZ = True
-TIME_ZONE = env.str("TIME_ZONE", "UTC")
+TIME_ZONE = env.str("TIME_ZONE", "UTC", validate=_time_zone)
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LANGUAGE_CODE = env.str(
     "LANGUAGE_CODE", "en", validate=validate.OneOf([code for code, _name in LANGUAGES])
@@ -270,6 +282,7 @@ LOGGING = {
         "django.db.backends": {"level": "INFO"},
         # A refused request is already one line of dossier.access.
         "django.request": {"level": "ERROR"},
+        # The answer says it, and scanners would fill the log.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "_granian": {"level": "WARNING"},
     },

@@ -1,10 +1,9 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import AllowAny
-
-from config.health import healthz, readyz
 
 # The schema and its reader are public, and are not what the API's own renderer makes.
 PUBLIC = {
@@ -21,8 +20,6 @@ def _around_the_api(namespace: str) -> list[URLPattern | URLResolver]:
     return [
         path("openapi.json", schema, name=f"{namespace}-openapi"),
         path("docs", docs, name=f"{namespace}-docs"),
-        path("healthz", healthz, name=f"{namespace}-healthz"),
-        path("readyz", readyz, name=f"{namespace}-readyz"),
     ]
 
 
@@ -30,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(_around_the_api("v1"))),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/v1/", include("runs_app.api.urls")),
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     *_around_the_api("root"),
 ]

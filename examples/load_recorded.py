@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 from dossier_client import Dossier, JsonObject, Problem
 
@@ -213,15 +214,26 @@ def print_table(rows: list[Loaded]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--url", default=os.environ.get("DOSSIER_URL", "http://127.0.0.1:8000"))
-    parser.add_argument("--token", default=os.environ.get("DOSSIER_TOKEN"))
+    parser.add_argument("folder", type=Path, help="its *.json files are recorded sessions")
+    parser.add_argument(
+        "--url",
+        default=os.environ.get("DOSSIER_URL", "http://127.0.0.1:8000"),
+        help="of the server (default: DOSSIER_URL, or http://127.0.0.1:8000)",
+    )
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("DOSSIER_TOKEN"),
+        help="of the account that they will belong to (default: DOSSIER_TOKEN)",
+    )
     options = parser.parse_args()
     paths = sorted(options.folder.glob("*.json"))
     if not paths or not options.token:
         parser.error("a folder with *.json files and a token are needed")
     dossier = Dossier(options.url, options.token)
-    rows = [load_file(dossier, path) for path in paths]
+    try:
+        rows = [load_file(dossier, path) for path in paths]
+    except URLError as error:
+        parser.exit(1, f"{options.url} does not answer: {error.reason}\n")
     print_table(rows)
     return 0 if all(row.verdict == "equal" for row in rows) else 1
 

@@ -12,6 +12,9 @@ class TestHealthz:
         assert response.json() == {"status": "ok"}
         assert "no-store" in response.headers["Cache-Control"]
 
+    def test_answers_whoever_asks_by_address(self, client: Client, path):
+        assert client.get(path, headers={"host": "10.0.0.7:8000"}).status_code == 200
+
     def test_only_answers_reads(self, client: Client, path):
         assert client.post(path).status_code == 405
 

@@ -54,11 +54,12 @@ class TestTrailingSlash:
             ("/api/v1/sessions/", "/api/v1/sessions"),
             ("/api/v1/sessions", "/api/v1/sessions"),
             ("/api/v1/sessions//", "/api/v1/sessions/"),
+            ("/docs/", "/docs"),
             ("/admin/", "/admin/"),
             ("/", "/"),
         ],
     )
-    def test_one_is_dropped_under_api(self, asked, answered):
+    def test_one_is_dropped_outside_the_admin(self, asked, answered):
         seen = []
 
         def view(request: HttpRequest) -> HttpResponse:
@@ -71,6 +72,11 @@ class TestTrailingSlash:
     def test_a_post_is_answered_in_place(self, client: Client):
         assert client.get("/api/v1/healthz/").status_code == 200
         assert client.post("/api/v1/healthz/").status_code == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/admin"])
+def test_the_addresses_that_people_type_lead_to_the_console(client: Client, path):
+    assert client.get(path).headers["Location"] == "/admin/"
 
 
 class TestChunkedBodies:

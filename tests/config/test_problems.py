@@ -239,12 +239,18 @@ class TestAnUnexpectedError:
 
 
 class TestAPathThatLeadsNowhere:
-    @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/", "/openapi.json", "/healthz"])
+    @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/", "/openapi.json"])
     def test_is_a_problem_where_programs_ask(self, path: str) -> None:
         answer = Client().get(path)
         assert answer.status_code == 404
         assert answer.json()["code"] == "not_found"
         assert answer.json()["request_id"] == answer["X-Request-Id"]
+
+    def test_says_which_setting_refuses_a_host(self) -> None:
+        for path in ("/api/v1/nothing", "/nothing"):
+            answer = Client(headers={"host": "elsewhere.example"}).get(path)
+            assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+            assert "ALLOWED_HOSTS" in answer.json()["detail"]
 
     def test_is_a_page_elsewhere(self) -> None:
         answer = Client().get("/nothing")

@@ -1,5 +1,6 @@
 """`manage.py serve` as its users meet it: started, pasted from, killed, stopped."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -90,6 +91,13 @@ class TestStopping:
         assert server.stop() == 0
         assert not alive(processes)
 
+    @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="one file is SQLite's")
+    def test_leaves_the_database_as_one_file(self, server):
+        path = Path(server.database_url.removeprefix("sqlite:///"))
+        assert server.stop() == 0
+        log = path.with_name(f"{path.name}-wal")
+        assert not log.exists() or log.stat().st_size == 0
+
     def test_ctrl_c_does_too_without_a_word(self, server):
         processes = processes_of(server)
         os.killpg(server.process.pid, signal.SIGINT)
@@ -142,6 +150,28 @@ def test_a_taken_port_is_said_before_anything_is_made(tmp_path):
     assert "Cannot listen on 127.0.0.1" in server.output
     assert "Agent token" not in server.output
     assert not database.exists()
+
+
+def test_a_database_that_does_not_answer_is_said_in_a_line():
+    server = LiveServer(database_url="postgres://nobody@127.0.0.1:1/nothing")
+    server.start(wait=False)
+    assert server.process.wait(30) == 1
+    assert "The database cannot be used" in server.output
+    assert "Traceback" not in server.output
+
+
+def test_servers_that_start_together_set_the_database_up_once(tmp_path):
+    with fresh_database(tmp_path) as url:
+        first, second = LiveServer(database_url=url), LiveServer(database_url=url)
+        with contextlib.ExitStack() as running:
+            for server in (first, second):
+                running.callback(server.stop)
+                server.start(wait=False)
+            wait_until(lambda: answers(first) and answers(second), 60)
+            assert sorted(server.output.count("Agent token") for server in (first, second)) == [
+                0,
+                1,
+            ]
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="connections cost there")

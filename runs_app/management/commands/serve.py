@@ -2,14 +2,18 @@ import os
 import secrets
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connections, transaction
+from django.db import OperationalError, connection, connections, transaction
+from django.http.request import validate_host
 from django.utils.module_loading import import_string
 from granian import Granian
 from granian.constants import Interfaces
@@ -17,6 +21,9 @@ from granian.log import LogLevels
 
 from runs_app.management.processes import Family, end_with_parent
 from sessions_app.services.tokens import get_or_create_account, issue_token
+
+# Any number, as long as all servers take the same.
+_SET_UP_LOCK = 0x0D055137
 
 FIRST_RUN = """
 First run. What follows is shown only now:
@@ -29,12 +36,14 @@ Try it in another terminal, line by line:
 SESSION=$(curl -sS {api}/sessions {headers} -d '{{"agent_id": "demo", "title": "First session"}}' \
 | grep -o 'sess_[0-9a-z]*' | head -n 1); echo "$SESSION"
 curl -sS {api}/sessions/$SESSION/messages {headers} -d '{{"role": "user", "content": "Hello"}}'
-curl -sS {api}/sessions/$SESSION/context {headers}
+curl -sS {api}/sessions/$SESSION/context -H 'Authorization: Bearer {token}'
 """
 
 LATER_RUN = """
 The operator's password and the agent's token were printed at the first run. New ones:
-manage.py changepassword operator, manage.py create_token agent --name NAME.
+
+  {manage} changepassword operator
+  {manage} create_token agent --name NAME
 """
 
 
@@ -46,12 +55,44 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         _refuse_taken_port()
-        # Once, before there are workers: two migrations at a time would trip over each other.
-        call_command("migrate", interactive=False, verbosity=0)
-        self.stdout.write(_greeting())
+        try:
+            with _alone():
+                # Once, before there are workers.
+                call_command("migrate", interactive=False, verbosity=0)
+                self.stdout.write(_greeting())
+        except OperationalError as error:
+            raise CommandError(f"The database cannot be used: {error}") from error
         # A connection does not survive a fork.
         connections.close_all()
-        sys.exit(Family(server=_run_server, chore=_run_sweep).run())
+        code = Family(server=_run_server, chore=_run_sweep).run()
+        _tidy_up()
+        sys.exit(code)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one server at a time set a shared database up: two migrations trip over each other.
+
+    It may take longer than a request's statement may, and so may waiting for it.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_SET_UP_LOCK])
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_SET_UP_LOCK])
+
+
+def _tidy_up() -> None:
+    """Leave an SQLite database as one file, which a copy then holds whole."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
 
 
 def _refuse_taken_port() -> None:
@@ -71,19 +112,31 @@ def _refuse_taken_port() -> None:
 def _greeting() -> str:
     address = _address()
     places = (
-        f"Dossier serves at {address} (Ctrl-C stops it)\n\n"
+        f"Dossier starts at {address} (Ctrl-C stops it)\n\n"
         f"  API          {address}/api/v1\n"
         f"  API docs     {address}/docs\n"
         f"  Admin        {address}/admin/\n"
     )
-    return places + (_first_run(address) or LATER_RUN)
+    return places + (_first_run(address) or LATER_RUN.format(manage=_manage()))
 
 
 def _address() -> str:
+    """Where a person finds the server: under a name that it answers to."""
+    if settings.HTTPS:
+        return f"https://{settings.ALLOWED_HOSTS[0]}"
     everywhere = settings.HOST in {"0.0.0.0", "::"}  # noqa: S104
     host = "127.0.0.1" if everywhere else settings.HOST
     host = f"[{host}]" if ":" in host else host
+    if not validate_host(host, settings.ALLOWED_HOSTS):
+        host = settings.ALLOWED_HOSTS[0]
     return f"http://{host}:{settings.PORT}"
+
+
+def _manage() -> str:
+    """How manage.py is called with the Python that runs now."""
+    python = Path(sys.executable)
+    inside = python.is_relative_to(settings.BASE_DIR)
+    return f"{python.relative_to(settings.BASE_DIR) if inside else python} manage.py"
 
 
 @transaction.atomic
