@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.conf import settings
+from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -29,11 +30,36 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Swept:
-    """How many sessions were settled and purged, and how many records dropped."""
+    """How many sessions were settled and purged, records dropped, and sessions left for later."""
 
     settled: int = 0
     purged: int = 0
     idempotency_records: int = 0
+    failed: int = 0
+
+    def settle(self, session_id: str, work: Callable[..., object]) -> None:
+        self.settled += self._done(session_id, work)
+
+    def purge(self, session_id: str, work: Callable[..., object]) -> None:
+        self.purged += self._done(session_id, work)
+
+    def _done(self, session_id: str, work: Callable[..., object]) -> bool:
+        """Do this to the session; one that cannot be done must not keep all others waiting."""
+        try:
+            work(session_id=session_id)
+        except (NotFound, SessionDeleted):  # deleted since it was listed
+            return False
+        except DatabaseError as error:
+            if not connection.is_usable():
+                raise
+            # By its kind only: a database's message repeats the row, and so what people wrote.
+            logger.error("The sweep leaves %s for later: %s", session_id, type(error).__name__)  # noqa: TRY400
+        except Exception:
+            logger.exception("The sweep leaves %s for later", session_id)
+        else:
+            return True
+        self.failed += 1
+        return False
 
 
 def due(*, now: datetime | None = None) -> Swept:
@@ -53,27 +79,15 @@ def sweep(*, batch: int = 100, now: datetime | None = None) -> Swept:
     manager = SessionManager(Actor.system())
     done = Swept()
     for session_id in _keys(Session.objects.due(now=moment), batch):
-        done.settled += _done(session_id, partial(manager.settle, now=moment))
+        done.settle(session_id, partial(manager.settle, now=moment))
     interrupt = RunManager(Actor.system()).interrupt_lapsed
     for session_id in _keys(_strays(moment), batch, name="session_id"):
-        done.settled += _done(session_id, partial(interrupt, now=moment))
+        done.settle(session_id, partial(interrupt, now=moment))
     for session_id in _keys(Session.objects.awaiting_purge(), batch):
-        done.purged += _done(session_id, partial(_purge, manager, batch=batch))
+        done.purge(session_id, partial(_purge, manager, batch=batch))
     while keys := list(_old_records(moment).values_list("pk", flat=True)[:batch]):
         done.idempotency_records += IdempotencyRecord.objects.filter(pk__in=keys).delete()[0]
     return done
-
-
-def _done(session_id: str, work: Callable[..., object]) -> bool:
-    """Do this to the session; one that cannot be done must not keep all others waiting."""
-    try:
-        work(session_id=session_id)
-    except (NotFound, SessionDeleted):  # deleted since it was listed
-        return False
-    except Exception:
-        logger.exception("The sweep leaves %s for the next time", session_id)
-        return False
-    return True
 
 
 def _purge(manager: SessionManager, *, session_id: str, batch: int) -> None:

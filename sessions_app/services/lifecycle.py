@@ -58,6 +58,8 @@ def move(
         session.last_activity_at = now
     if to != SessionStatus.EXPIRED:
         reschedule(session)
+    elif session.expires_at is not None:
+        session.expires_at = min(session.expires_at, at or now)
     record_event(
         session,
         subject=Subject.SESSION,

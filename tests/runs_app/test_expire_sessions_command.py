@@ -37,6 +37,11 @@ class TestOnce:
         assert "0 sessions were settled" in run()[0]
         assert dump() == before
 
+    def test_fails_when_something_was_left(self, lapsed, monkeypatch):
+        monkeypatch.setattr(expire_sessions, "sweep", lambda **_: Swept(settled=1, failed=2))
+        with pytest.raises(CommandError, match="2 sessions were left"):
+            run()
+
     @pytest.mark.parametrize("batch", [1, 5])
     def test_takes_the_size_of_a_batch(self, lapsed, batch, monkeypatch):
         seen = []

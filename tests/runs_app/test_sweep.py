@@ -1,4 +1,7 @@
+from unittest.mock import Mock
+
 import pytest
+from django.db import IntegrityError, OperationalError, connection
 
 from runs_app.models import Run
 from runs_app.services.sweep import Swept, due, sweep
@@ -134,10 +137,27 @@ class TestSweep:
         record(desk, "old", NOON)
         for name, victim in (("settle", ids[1]), ("purge", gone[0])):
             monkeypatch.setattr(SessionManager, name, failing_for(victim, name))
-        assert sweep(now=later(hours=25)) == Swept(settled=2, purged=1, idempotency_records=1)
+        swept = sweep(now=later(hours=25))
+        assert swept == Swept(settled=2, purged=1, idempotency_records=1, failed=2)
         assert [row(session_id).status for session_id in ids] == ["EXPIRED", "ACTIVE", "EXPIRED"]
         assert ids[1] in caplog.text
         assert gone[0] in caplog.text
+
+    def test_says_nothing_of_the_rows_that_a_database_refused(self, desk, monkeypatch, caplog):
+        session_id = desk.open(idle_timeout_seconds=10)
+        refusal = IntegrityError("Failing row contains (what somebody wrote)")
+        monkeypatch.setattr(SessionManager, "settle", Mock(side_effect=refusal))
+        assert sweep(now=later(hours=25)) == Swept(failed=1)
+        assert f"leaves {session_id} for later: IntegrityError" in caplog.text
+        assert "wrote" not in caplog.text
+
+    def test_stops_where_the_database_is_gone(self, desk, monkeypatch):
+        desk.open(idle_timeout_seconds=10)
+        gone = OperationalError("connection refused")
+        monkeypatch.setattr(SessionManager, "settle", Mock(side_effect=gone))
+        monkeypatch.setattr(connection, "is_usable", lambda: False)
+        with pytest.raises(OperationalError):
+            sweep(now=later(hours=25))
 
     def test_finishes_a_purge_that_was_interrupted(self, desk):
         session_id = desk.open()

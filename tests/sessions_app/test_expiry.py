@@ -47,6 +47,11 @@ class TestExpiry:
         desk.runs.complete(run_id=run.run_id, now=later(500))
         assert row(session_id).expires_at == later(560)
 
+    def test_by_hand_leaves_no_deadline_in_the_future(self, desk):
+        session_id = desk.open(idle_timeout_seconds=60)
+        desk.sessions.expire(session_id=session_id, now=later(10))
+        assert row(session_id).expires_at == row(session_id).expired_at == later(10)
+
     def test_waits_for_a_waiting_run(self, desk):
         session_id = desk.open(idle_timeout_seconds=60)
         run = desk.run(session_id)

@@ -26,7 +26,10 @@ class Command(BaseCommand):
         if batch < 1 or (loop is not None and loop <= 0):
             raise CommandError("--batch and --loop must be greater than zero.")
         if loop is None:
-            self._report(due() if dry_run else sweep(batch=batch), dry_run=dry_run)
+            swept = due() if dry_run else sweep(batch=batch)
+            self._report(swept, dry_run=dry_run)
+            if swept.failed:
+                raise CommandError(f"{swept.failed} sessions were left for later; see the log.")
             return
         stopped = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
