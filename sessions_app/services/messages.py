@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Count, Sum
 
 from ..actors import Actor
 from ..errors import (
@@ -196,14 +197,30 @@ def pop(session: Session, *, turn: bool, actor: Actor, now: datetime) -> list[Me
 
     Raises:
         NotFound: there is none.
+        PayloadTooLarge: the turn does not fit into one answer.
     """
     live = Message.objects.filter(session=session).live().order_by("-sequence")
     down_to = _last_user_message(live) if turn else live.first()
     if down_to is None:
         raise NotFound("There is no user message." if turn else "There is no message.")
-    popped = list(live.filter(sequence__gte=down_to.sequence).order_by("sequence"))
+    doomed = live.filter(sequence__gte=down_to.sequence).order_by("sequence")
+    if turn:
+        _require_answerable(doomed)
+    popped = list(doomed)
     _purge(session, popped, actor=actor, now=now)
     return popped
+
+
+def _require_answerable(turn: MessageQuerySet) -> None:
+    """Refuse what one answer, which its key's record holds too, cannot: a page at most, or one
+    message, whatever its size."""
+    whole = turn.aggregate(size=Sum("size"), number=Count("pk"))
+    if whole["number"] > 1 and whole["size"] > settings.MAX_PAGE_BYTES:
+        raise PayloadTooLarge(
+            f"The turn holds more than {settings.MAX_PAGE_BYTES} bytes: pop its messages one by "
+            "one.",
+            limit=settings.MAX_PAGE_BYTES,
+        )
 
 
 def _last_user_message(live: MessageQuerySet) -> Message | None:

@@ -1,6 +1,6 @@
 import pytest
 
-from sessions_app.errors import HasResult, NotFound
+from sessions_app.errors import HasResult, NotFound, PayloadTooLarge
 from sessions_app.models import Message
 from sessions_app.services import Outcome
 from sessions_app.states import ToolCallStatus
@@ -201,6 +201,18 @@ class TestPopATurn:
         assert pop(desk, session_id, turn=True) == [3, 4, 5, 6]
         assert (live(session_id), calls_of(session_id)) == ([1, 2], [])
         assert pop(desk, session_id, turn=True) == [1, 2]
+
+    def test_is_refused_when_it_fits_into_no_answer(self, desk, settings):
+        """Report BIG-01: one answer of 130 MB, and one record of it."""
+        settings.MAX_PAGE_BYTES = 1000
+        session_id = desk.open()
+        desk.append(session_id, user("x" * 2000), user("x" * 600), assistant("x" * 600))
+        before = dump()
+        with pytest.raises(PayloadTooLarge) as caught:
+            pop(desk, session_id, turn=True)
+        assert (caught.value.data["limit"], dump()) == (1000, before)
+        assert [pop(desk, session_id) for _ in range(2)] == [[3], [2]]
+        assert pop(desk, session_id, turn=True) == [1]
 
     def test_goes_past_a_user_message_that_only_carries_results(self, desk):
         session_id = desk.open()
