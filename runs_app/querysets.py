@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 _IS_ACTIVE = Q(session__active_run_id=F("run_id"))
 _ACTIVE_DEADLINE = F("session__active_run_deadline")
 
+
+def _lease_of(above: str) -> Case:
+    """The lease of a run above this one; null if there is none, or it has ended."""
+    return Case(
+        When(session__active_run_id=F(f"{above}_id"), then=_ACTIVE_DEADLINE),
+        When(**{f"{above}__status__in": sorted(UNFINISHED)}, then=F(f"{above}__lease_expires_at")),
+    )
+
+
+# No run is more than two levels below a top-level one: `runs_app.services.creation`.
+_ABOVE = ("parent_run", "parent_run__parent_run")
 # Each is null where it does not apply.
 _LEASE_AS_ACTIVE = Case(When(_IS_ACTIVE, then=_ACTIVE_DEADLINE))
-_LEASE_OF_PARENT = Case(
-    When(session__active_run_id=F("parent_run_id"), then=_ACTIVE_DEADLINE),
-    When(parent_run__status__in=sorted(UNFINISHED), then=F("parent_run__lease_expires_at")),
-)
 _EXPIRY = Case(When(session__status=SessionStatus.ACTIVE, then=F("session__expires_at")))
 
 
@@ -52,13 +59,14 @@ class RunQuerySet(QuerySet["Run"]):
         """Add what the row alone does not say: its lease and last sign of life, which the session
         row keeps while the run is active; its ``deadline``; and its messages.
 
-        No run outlives the session's own expiry, and no child run its parent.
+        No run outlives the session's own expiry, and no child run what is above it.
         """
         seen = When(_IS_ACTIVE, then=F("session__active_run_seen_at"))
         lease = Coalesce(_LEASE_AS_ACTIVE, F("lease_expires_at"))
+        others = (_EXPIRY, *map(_lease_of, _ABOVE))
         return self.annotate(
             lease=lease,
-            deadline=Least(lease, Coalesce(_LEASE_OF_PARENT, lease), Coalesce(_EXPIRY, lease)),
+            deadline=Least(lease, *(Coalesce(other, lease) for other in others)),
             seen_at=Case(seen, default=F("heartbeat_at"), output_field=DateTimeField()),
             first_sequence=_end_of_messages("sequence"),
             last_sequence=_end_of_messages("-sequence"),

@@ -53,7 +53,8 @@ class NewRunIn(StrictSerializer):
     start = StrictBooleanField(required=False, help_text="Default true; false: `PENDING`.")
     retry_of = nullable_name(help_text="An earlier run of the session.")
     parent_run_id = nullable_name(
-        help_text="An unfinished run of the session: the new one is its child, and ends with it."
+        help_text="An unfinished run of the session: the new one is its child, and ends with it. "
+        "At most two levels below a top-level run."
     )
 
     class Meta:

@@ -92,9 +92,19 @@ def _build(session: Session, new: NewRun, now: datetime) -> Run:
     if new.retry_of is not None:
         run.retry_of = _find(session, new.retry_of, "/retry_of")
     if new.parent_run_id is not None:
-        run.parent_run = _find(session, new.parent_run_id, "/parent_run_id")
-        transitions.require_unfinished_parent(run.parent_run)
+        run.parent_run = _parent(session, new.parent_run_id)
     return run
+
+
+def _parent(session: Session, run_id: str) -> Run:
+    """Above a run there are two at most: so many leases `RunQuerySet.effective` compares."""
+    parent = _find(session, run_id, "/parent_run_id")
+    if parent.parent_run is not None and parent.parent_run.parent_run_id is not None:
+        raise InvalidRequest.at(
+            "/parent_run_id", "that run is two levels below a top-level run, and none may be deeper"
+        )
+    transitions.require_unfinished_parent(parent)
+    return parent
 
 
 def _make_way(session: Session, run: Run, new: NewRun, *, actor: Actor, now: datetime) -> bool:

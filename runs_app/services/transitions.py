@@ -168,7 +168,7 @@ def _end_one(
 def _below(session: Session, run: Run) -> list[Run]:
     """The unfinished runs below this one, the deepest first.
 
-    Level by level: a client may make a chain of child runs that is longer than the stack is deep.
+    Level by level, and however deep: rows that other hands wrote keep no limit.
     """
     levels = [[run]]
     while levels[-1]:

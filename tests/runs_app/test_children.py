@@ -1,12 +1,16 @@
 import inspect
 import sys
 from contextlib import contextmanager
+from copy import copy
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from runs_app.states import effective_status
-from sessions_app.errors import InvalidTransition, RunEnded
+from runs_app.models import Run
+from runs_app.states import RunStatus, effective_status
+from sessions_app.errors import InvalidRequest, InvalidTransition, RunEnded
+from sessions_app.ids import new_id
 from tests.domain import call_row, calling, calls_of, dump, later, moves, row, run_row, system
 
 ENDS: dict[str, Any] = {
@@ -22,6 +26,24 @@ def family(desk, **more):
     child = desk.run(session_id, parent_run_id=parent.run_id)
     grandchild = desk.run(session_id, parent_run_id=child.run_id)
     return session_id, parent, child, grandchild
+
+
+def chain_below(run, *, levels):
+    """Runs like this one, each the child of the one before."""
+    for _ in range(levels):
+        run = copy(run)
+        run.parent_run_id, run.run_id = run.run_id, new_id("run")
+        yield run
+
+
+def shown(desk, run, moment):
+    """As a read shows it, and as every filter finds it."""
+    found = desk.runs.get(run_id=run.run_id)
+    status = effective_status(found.status, deadline=found.deadline, now=moment)
+    mine = Run.objects.effective().filter(pk=run.run_id)
+    assert {each for each in RunStatus if mine.with_status({each}, now=moment)} == {status}
+    assert mine.lapsed(now=moment).exists() == (status != run_row(run).status)
+    return status
 
 
 @contextmanager
@@ -65,6 +87,14 @@ class TestChildRun:
         with pytest.raises(InvalidTransition) as caught:
             desk.run(session_id, parent_run_id=parent.run_id)
         assert caught.value.data["current_status"] == ENDS[name][1]
+        assert dump() == before
+
+    def test_is_at_most_two_levels_below_a_top_level_run(self, desk):
+        session_id, *_, grandchild = family(desk)
+        before = dump()
+        with pytest.raises(InvalidRequest) as caught:
+            desk.run(session_id, parent_run_id=grandchild.run_id)
+        assert list(caught.value.pointers) == ["/parent_run_id"]
         assert dump() == before
 
     def test_has_no_parent_that_lapsed(self, desk):
@@ -125,13 +155,13 @@ class TestEndOfTheParent:
         assert [*subjects[:3]] == [parent.run_id, child.run_id, grandchild.run_id]
 
     def test_ends_a_chain_of_them_that_is_longer_than_the_stack(self, desk):
-        session_id = desk.open()
-        top = run = desk.run(session_id)
-        for _ in range(200):
-            run = desk.run(session_id, parent_run_id=run.run_id)
+        """No manager makes one; it is found in rows that other hands wrote."""
+        session_id, top, _, grandchild = family(desk)
+        chain = list(chain_below(grandchild, levels=200))
+        Run.objects.bulk_create(chain)
         with stack_of(150):
             desk.runs.cancel(run_id=top.run_id)
-        assert run_row(run).status == "CANCELLED"
+        assert run_row(chain[-1]).status == "CANCELLED"
         assert row(session_id).other_run_deadline is None
 
     def test_by_its_deadline_interrupts_them_then(self, desk):
@@ -142,16 +172,50 @@ class TestEndOfTheParent:
         assert {move[2] for move in moves(session_id, "run")[-3:]} == {"system"}
 
     def test_by_its_deadline_is_seen_on_the_child_at_once(self, desk):
-        """The child writes on, its parent does not: they end together, and show it together."""
-        session_id, parent, child, _ = family(desk, lease_seconds=100)
-        desk.runs.heartbeat(run_id=child.run_id, now=later(99))
-        for moment, status in [(later(99), "RUNNING"), (later(100), "INTERRUPTED")]:
-            for run in (parent, child):
-                found = desk.runs.get(run_id=run.run_id)
-                shown = effective_status(found.status, deadline=found.deadline, now=moment)
-                assert shown == status
+        """Those below write on, the top does not: they end together, and show it together."""
+        session_id, *runs = family(desk, lease_seconds=100)
+        for run in runs[1:]:
+            desk.runs.heartbeat(run_id=run.run_id, now=later(99))
+        assert [shown(desk, run, later(99.999999)) for run in runs] == ["RUNNING"] * 3
+        assert [shown(desk, run, later(100)) for run in runs] == ["INTERRUPTED"] * 3
         system().settle(session_id=session_id, now=later(100))
-        assert run_row(child).ended_at == later(100)
+        assert [run_row(run).ended_at for run in runs] == [later(100)] * 3
+
+    @pytest.mark.parametrize("top", ["PENDING", "WAITING"])
+    def test_by_any_kind_of_deadline_is_seen_below(self, desk, top):
+        session_id, *runs = family(desk, start=top != "PENDING")
+        if top == "WAITING":
+            desk.runs.wait(run_id=runs[0].run_id, reason="w", timeout_seconds=100)
+        end = later(hours=24) if top == "PENDING" else later(100)
+        for run in runs[1:]:
+            desk.runs.wait(run_id=run.run_id, reason="w", timeout_seconds=200_000)
+        for run, before in zip(runs, [top, "WAITING", "WAITING"], strict=True):
+            assert shown(desk, run, end - timedelta(microseconds=1)) == before
+            assert shown(desk, run, end) == "INTERRUPTED"
+        system().settle(session_id=session_id, now=end)
+        assert [run_row(run).ended_at for run in runs] == [end] * 3
+
+    def test_between_two_is_seen_below_it_only(self, desk):
+        session_id = desk.open()
+        top = desk.run(session_id, lease_seconds=1000)
+        child = desk.run(session_id, parent_run_id=top.run_id, lease_seconds=50)
+        grandchild = desk.run(session_id, parent_run_id=child.run_id, lease_seconds=500)
+        runs = (top, child, grandchild)
+        expected = ["RUNNING", "INTERRUPTED", "INTERRUPTED"]
+        assert [shown(desk, run, later(50)) for run in runs] == expected
+        system().settle(session_id=session_id, now=later(60))
+        assert [run_row(run).status for run in runs] == expected
+        assert [run_row(run).ended_at for run in runs] == [None, later(50), later(50)]
+
+    def test_by_the_sessions_expiry_is_seen_below(self, desk):
+        session_id = desk.open(idle_timeout_seconds=60)
+        runs = [desk.run(session_id, start=False)]
+        for _ in range(2):
+            below = desk.run(session_id, parent_run_id=runs[-1].run_id, lease_seconds=500)
+            runs.append(below)
+        assert [shown(desk, run, later(60)) for run in runs] == ["INTERRUPTED"] * 3
+        system().settle(session_id=session_id, now=later(60))
+        assert [run_row(run).ended_at for run in runs] == [later(60)] * 3
 
     def test_leaves_a_child_that_lapsed_earlier_its_own_deadline(self, desk):
         session_id = desk.open()

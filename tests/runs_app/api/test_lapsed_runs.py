@@ -134,3 +134,20 @@ class TestADeadline:
         sweep()
         after = api.get(f"/runs/{child.pk}").json()
         assert {**after, "session_version": 0} == {**before, "session_version": 0}
+
+    def test_of_a_grandchild_is_that_of_the_top_if_earlier(
+        self, api: APIClient, session: Session, clock: Traveller
+    ) -> None:
+        run = make_run(session=session, lease_seconds=60)
+        for _ in range(2):
+            run = make_run(session=session, parent_run_id=run.pk, lease_seconds=3600)
+        clock.move_to(later(61))
+        shown = api.get(f"/runs/{run.pk}").json()
+        assert (shown["status"], shown["ended_at"]) == (
+            "INTERRUPTED",
+            "2026-03-01T12:01:00.000000Z",
+        )
+        assert api.get("/runs", {"status": "RUNNING"}).json()["data"] == []
+        assert len(api.get("/runs", {"status": "INTERRUPTED"}).json()["data"]) == 3
+        answer = api.post(f"/runs/{run.pk}/complete")
+        assert (answer.status_code, answer.json()["code"]) == (409, "run_interrupted")

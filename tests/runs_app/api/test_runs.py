@@ -76,6 +76,17 @@ class TestCreatingARun:
         assert (run["retry_of"], run["parent_run_id"]) == (parent.pk, parent.pk)
         assert run["status"] == "RUNNING"
 
+    def test_is_refused_three_levels_below_a_top_level_run(
+        self, api: APIClient, session: Session
+    ) -> None:
+        run = make_run(session=session)
+        for _ in range(2):
+            run = make_run(session=session, parent_run_id=run.pk)
+        answer = api.post(f"/sessions/{session.pk}/runs", {"parent_run_id": run.pk})
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+        assert [each["pointer"] for each in answer.json()["errors"]] == ["/parent_run_id"]
+        assert Run.objects.count() == 3
+
     def test_tells_the_session_version_that_made_it(self, api: APIClient, session: Session) -> None:
         run = api.post(f"/sessions/{session.pk}/runs").json()
         assert run["session_version"] == api.get(f"/sessions/{session.pk}").json()["version"] == 2
