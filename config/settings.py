@@ -99,6 +99,7 @@ def _sqlite_options() -> dict[str, Any]:
         "journal_mode": "WAL",
         "synchronous": SQLITE_SYNCHRONOUS,
         "foreign_keys": "ON",
+        "secure_delete": "ON",  # what was deleted is gone from the file, too
         "temp_store": "MEMORY",
         "cache_size": -32_000,  # KiB
         "mmap_size": 128 * 1024 * 1024,

@@ -96,6 +96,11 @@ class TestDatabases:
         load(DATABASE_URL=f"sqlite:///{tmp_path}/new/deep/dossier.sqlite3")
         assert (tmp_path / "new" / "deep").is_dir()
 
+    def test_sqlite_overwrites_what_is_deleted(self, load):
+        """Debian's library does so by itself, most others do not: asked for, not assumed."""
+        options = load()["DATABASES"]["default"]["OPTIONS"]
+        assert "PRAGMA secure_delete=ON" in options["init_command"]
+
     def test_postgresql_waits_and_runs_within_bounds(self, load):
         database = load(
             DATABASE_URL="postgres://me:p%40ss@db:5433/dossier?sslmode=require&options=-c%20a.b%3D1",
