@@ -20,30 +20,43 @@ logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 
-STATUS: Mapping[type[errors.DossierError], int] = {
-    errors.InvalidJSON: 400,
-    errors.InvalidRequest: 400,
-    errors.InvalidCursor: 400,
-    errors.PermissionDenied: 403,
-    errors.NotFound: 404,
-    errors.SessionClosed: 409,
-    errors.SessionExpired: 409,
-    errors.InvalidTransition: 409,
-    errors.AlreadyExists: 409,
-    errors.RunActive: 409,
-    errors.RunEnded: 409,
-    errors.RunInterrupted: 409,
-    errors.RunSuperseded: 409,
-    errors.SequenceMismatch: 409,
-    errors.HasResult: 409,
-    errors.IdempotencyInProgress: 409,
-    errors.SessionDeleted: 410,
-    errors.VersionMismatch: 412,
-    errors.PayloadTooLarge: 413,
-    errors.OrphanToolResult: 422,
-    errors.ClientMessageIdReused: 422,
-    errors.IdempotencyKeyReused: 422,
-    errors.DatabaseBusy: 503,
+# The status, and what a client can do next; a test asks for that of each conflict.
+ANSWERS: Mapping[type[errors.DossierError], tuple[int, str]] = {
+    errors.InvalidJSON: (400, ""),
+    errors.InvalidRequest: (400, ""),
+    errors.InvalidCursor: (400, "Start again without a cursor."),
+    errors.PermissionDenied: (403, ""),
+    errors.NotFound: (404, ""),
+    errors.SessionClosed: (409, "Resume the session first (POST …/resume)."),
+    errors.SessionExpired: (409, "Resume the session first (POST …/resume)."),
+    errors.InvalidTransition: (
+        409,
+        "Read the current status and choose a transition that leaves it.",
+    ),
+    errors.AlreadyExists: (409, "Use the existing one, or send if_exists=return."),
+    errors.RunActive: (
+        409,
+        "Wait for it, cancel it, or send if_active=cancel or if_active=queue.",
+    ),
+    errors.RunEnded: (409, "Start a new run."),
+    errors.RunInterrupted: (409, "Resume the run first (POST /runs/{run_id}/resume)."),
+    errors.RunSuperseded: (409, "Stop this worker: its attempt is no longer the current one."),
+    errors.SequenceMismatch: (
+        409,
+        "Read the messages after your last sequence, then send again.",
+    ),
+    errors.HasResult: (409, "Remove the message with the result first."),
+    errors.IdempotencyInProgress: (409, "Send it again a little later, with the same key."),
+    errors.SessionDeleted: (410, "Its data is gone; create a new session."),
+    errors.VersionMismatch: (412, "Read it again, apply your change, and send the new ETag."),
+    errors.PayloadTooLarge: (413, "Send less at a time."),
+    errors.OrphanToolResult: (
+        422,
+        "Store the assistant message with its tool_calls first, in order.",
+    ),
+    errors.ClientMessageIdReused: (422, "Send the stored content, or a new client_message_id."),
+    errors.IdempotencyKeyReused: (422, "Send the same request again, or a new key."),
+    errors.DatabaseBusy: (503, "Nothing was stored; send it again a little later."),
 }
 
 # DRF's own refusals: code and title. A class that is not here answers under its own code.
@@ -108,12 +121,13 @@ def _will_pass(exc: Exception) -> bool:
 
 
 def _of_domain(exc: errors.DossierError, request: HttpRequest) -> Response:
+    status, hint = _answer_to(exc)
     body = problem(
         request,
-        status=_status(exc),
+        status=status,
         code=exc.code,
         title=exc.title,
-        detail=exc.detail,
+        detail=f"{exc.detail} {hint}".strip(),
         found=list(_places(exc).items()),
         extras=exc.data,
     )
@@ -128,8 +142,8 @@ def _places(exc: errors.DossierError) -> Mapping[str, str]:
     return {exc.data["pointer"]: exc.title} if "pointer" in exc.data else {}
 
 
-def _status(exc: errors.DossierError) -> int:
-    return next(STATUS[kind] for kind in type(exc).__mro__ if kind in STATUS)
+def _answer_to(exc: errors.DossierError) -> tuple[int, str]:
+    return next(ANSWERS[kind] for kind in type(exc).__mro__ if kind in ANSWERS)
 
 
 def _of_drf(exc: drf.APIException, request: HttpRequest) -> Response:

@@ -37,7 +37,7 @@ class TestThePage:
 
     def test_explains_every_code_that_the_server_knows(self) -> None:
         told = set(re.findall(r"`(\w+)`", PAGE.read_text().partition("## Errors")[2]))
-        codes = {kind.code for kind in problems.STATUS} | {
+        codes = {kind.code for kind in problems.ANSWERS} | {
             code for code, _ in problems._OF_DRF.values()
         }
         assert codes - told == {"not_acceptable", "rate_limited"}, "these are never answered"
