@@ -21,7 +21,6 @@ class IdempotencyRecord(models.Model):
     session = models.ForeignKey(
         Session, on_delete=models.PROTECT, null=True, related_name="idempotency_records"
     )
-    method = models.CharField(max_length=8)
     status_code = models.SmallIntegerField(null=True)
     headers = JSONTextField(null=True)
     # The body, or what it can be rebuilt from; null once the session is deleted.

@@ -97,7 +97,6 @@ def _claim(write: Write) -> None:
         digest=write.digest,
         fingerprint=write.fingerprint,
         account=write.account,
-        method=write.method,
         created_at=timezone.now(),
     )
     try:

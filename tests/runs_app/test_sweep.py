@@ -12,7 +12,7 @@ from tests.domain import NOON, Desk, calling, calls_of, dump, later, moves, row,
 
 def record(desk, digest, at):
     return IdempotencyRecord.objects.create(
-        digest=digest, fingerprint="f", account=desk.user, method="POST", created_at=at
+        digest=digest, fingerprint="f", account=desk.user, created_at=at
     )
 
 

@@ -83,7 +83,6 @@ def full_session(desk, **more):
         fingerprint="f",
         account=desk.user,
         session=row(session_id),
-        method="POST",
         status_code=201,
         answer=JSONText.of({"body": SECRET}),
         headers=JSONText("{}"),
