@@ -1,5 +1,6 @@
 """The page and list of sessions, with what a session's runs say of it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,14 +11,52 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
-from sessions_app.admin import base, values
+from sessions_app.admin import base, session_operations, values
 from sessions_app.admin.base import Shown
+from sessions_app.admin.session_operations import Resume, SessionOperation, say
 from sessions_app.admin.sessions import SessionAdmin
 from sessions_app.models import Session
 from sessions_app.states import SessionStatus
 
-from ..states import RunStatus, effective_status
+from ..models import Run
+from ..states import UNFINISHED, RunStatus, effective_status
+
+
+class EndsRuns(SessionOperation):
+    """Ends the unfinished runs with their session, and says how many there are."""
+
+    to_runs = ngettext_lazy(
+        "%(count)d unfinished run will be cancelled.",
+        "%(count)d unfinished runs will be cancelled.",
+        "count",
+    )
+
+    def consequences(self, objects: Sequence[Session], *, now: datetime) -> list[str]:
+        others = super().consequences(objects, now=now)
+        return [*say((self.to_runs, unfinished_runs(objects, now=now))), *others]
+
+
+class Close(EndsRuns, session_operations.Close):
+    pass
+
+
+class Expire(EndsRuns, session_operations.Expire):
+    to_runs = ngettext_lazy(
+        "%(count)d unfinished run will be interrupted.",
+        "%(count)d unfinished runs will be interrupted.",
+        "count",
+    )
+
+
+class Delete(EndsRuns, session_operations.Delete):
+    pass
+
+
+def unfinished_runs(sessions: Sequence[Session], *, now: datetime) -> int:
+    runs = Run.objects.filter(session__in=[session.pk for session in sessions])
+    return runs.effective().with_status(UNFINISHED, now=now).count()
 
 
 def newest_run_status(session: Session, *, now: datetime) -> RunStatus | None:
@@ -46,6 +85,7 @@ class NewestRunFilter(SimpleListFilter):
 
 @admin.register(Session)
 class SessionWithRunsAdmin(SessionAdmin):
+    operations = (Close(), Expire(), Resume(), Delete())
     list_display = (*SessionAdmin.list_display[:2], "newest_run", *SessionAdmin.list_display[2:])
     list_filter = (
         SessionAdmin.list_filter[0],

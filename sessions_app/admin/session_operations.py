@@ -1,4 +1,4 @@
-"""Close, expire, resume and delete a session."""
+"""Close, expire, resume and delete a session; `runs_app.admin` adds what this does to its runs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -51,11 +51,6 @@ class SessionOperation(Operation):
 
     leaves: frozenset[SessionStatus]
     to: SessionStatus
-    to_runs = ngettext_lazy(
-        "%(count)d unfinished run will be cancelled.",
-        "%(count)d unfinished runs will be cancelled.",
-        "count",
-    )
     to_calls = ngettext_lazy(
         "%(count)d open tool call will be cancelled.",
         "%(count)d open tool calls will be cancelled.",
@@ -70,9 +65,7 @@ class SessionOperation(Operation):
 
     def consequences(self, objects: Sequence[Session], *, now: datetime) -> list[str]:
         active = [each for each in objects if status_of(each, now=now) == SessionStatus.ACTIVE]
-        runs = unfinished_runs(active, now=now) if active else 0
-        calls = sum(each.open_tool_call_count for each in active)
-        return say((self.to_runs, runs), (self.to_calls, calls))
+        return say((self.to_calls, sum(each.open_tool_call_count for each in active)))
 
 
 class Close(SessionOperation):
@@ -101,11 +94,6 @@ class Expire(SessionOperation):
     )
     did = ngettext_lazy(
         "%(count)d session has expired.", "%(count)d sessions have expired.", "count"
-    )
-    to_runs = ngettext_lazy(
-        "%(count)d unfinished run will be interrupted.",
-        "%(count)d unfinished runs will be interrupted.",
-        "count",
     )
     to_calls = ngettext_lazy(
         "%(count)d open tool call stays open.", "%(count)d open tool calls stay open.", "count"
@@ -168,15 +156,3 @@ class Delete(SessionOperation):
 def say(*counted: tuple[Promise, int]) -> list[str]:
     """Plurals with their numbers; what is none is not worth a word."""
     return [str(text % {"count": count}) for text, count in counted if count]
-
-
-def unfinished_runs(sessions: Sequence[Session], *, now: datetime) -> int:
-    """How many runs are still alive; one past its deadline is interrupted, whatever is stored."""
-    rows = Session.objects.filter(
-        pk__in=[each.pk for each in sessions], runs__isnull=False, runs__ended_at=None
-    ).values_list("runs__run_id", "runs__lease_expires_at", "active_run_id", "active_run_deadline")
-    deadlines = (of_active if run == active else own for run, own, active, of_active in rows)
-    return sum(deadline is not None and deadline > now for deadline in deadlines)
-
-
-SESSION_OPERATIONS = (Close(), Expire(), Resume(), Delete())

@@ -15,7 +15,7 @@ from ..states import SessionStatus
 from . import base, filters, values
 from .base import Shown
 from .confirm import OperatedAdmin
-from .session_operations import SESSION_OPERATIONS, status_of
+from .session_operations import status_of
 
 # What a session's page leads to: a model, its words, and the column that counts it.
 _RECORDS = [
@@ -28,9 +28,9 @@ _RECORDS = [
 
 
 class SessionAdmin(OperatedAdmin):
-    """Registered in `runs_app.admin`, which adds what a session's runs say of it."""
+    """Registered in `runs_app.admin`, which adds what a session's runs say of it, and the
+    operations, which end its runs."""
 
-    operations = SESSION_OPERATIONS
     heavy = ("metadata", "search_text", "account__password")
     documents = {"metadata": lambda session: session.metadata}
     ids = ("session_id", "user_id")

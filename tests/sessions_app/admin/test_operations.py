@@ -182,6 +182,18 @@ class TestManySessions:
         page = choose(operator, "close", whole.session)
         assert "unfinished run" not in page.words()
 
+    @pytest.mark.parametrize("levels", [1, 2])
+    def test_do_not_count_runs_below_one_that_has_lapsed(self, operator, agent, levels):
+        """Their own leases go on; what is above them ended them."""
+        whole = make_whole(agent)
+        run = Run.objects.get()
+        for _ in range(levels):
+            run = make_run(session=whole.session, parent_run_id=run.pk, lease_seconds=3600)
+        words = choose(operator, "close", whole.session).words()
+        assert f"{levels + 1} unfinished runs will be cancelled." in words
+        Session.objects.update(active_run_deadline=whole.session.created_at)
+        assert "unfinished run" not in choose(operator, "close", whole.session).words()
+
     def test_go_on_past_a_failure_and_tell_it(self, operator, agent, monkeypatch):
         first, second = make_session(account=agent), make_session(account=agent)
         close = SessionManager.close
