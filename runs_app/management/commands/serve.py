@@ -1,3 +1,4 @@
+import fcntl
 import os
 import secrets
 import socket
@@ -60,10 +61,10 @@ class Command(BaseCommand):
                 # Once, before there are workers.
                 call_command("migrate", interactive=False, verbosity=0)
                 self.stdout.write(_greeting())
+                # Before others begin, and before there are workers: none survives a fork.
+                connections.close_all()
         except OperationalError as error:
             raise CommandError(f"The database cannot be used: {error}") from error
-        # A connection does not survive a fork.
-        connections.close_all()
         code = Family(server=_run_server, chore=_run_sweep).run()
         _tidy_up()
         sys.exit(code)
@@ -73,24 +74,29 @@ class Command(BaseCommand):
 def _alone() -> Iterator[None]:
     """Let one server at a time set a shared database up: two migrations trip over each other.
 
-    It may take longer than a request's statement may, and so may waiting for it.
+    It may take longer than a request's statement may, and so may waiting for it. The lock goes
+    with the connection, or with the open folder.
     """
-    if connection.vendor != "postgresql":
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
+            cursor.execute("SELECT pg_advisory_lock(%s)", [_SET_UP_LOCK])
         yield
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_SET_UP_LOCK])
-        try:
-            yield
-        finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_SET_UP_LOCK])
+    folder = os.open(Path(connection.settings_dict["NAME"]).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _tidy_up() -> None:
     """Leave an SQLite database as one file, which a copy then holds whole."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
+            # Another server may use it still, and will do this at its own end.
+            cursor.execute("PRAGMA busy_timeout = 0")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()
 
