@@ -145,6 +145,12 @@ def lock_named(account_id: int, external_id: str) -> Session | None:
     return named.select_for_update().first()
 
 
+def lock_awaiting_purge(session_id: str) -> bool:
+    """Lock a tombstone; False when no rows of its session are left (any more)."""
+    waiting = Session.objects.awaiting_purge().filter(pk=session_id)
+    return waiting.select_for_update().first() is not None
+
+
 def _stored_fields(session: Session) -> dict[str, Any]:
     return {
         field.attname: getattr(session, field.attname) for field in session._meta.concrete_fields

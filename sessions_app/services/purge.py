@@ -12,6 +12,7 @@ from django.db import models
 from ..models import IdempotencyRecord, MetadataTerm, Session, SessionEvent
 from ..models.session import empty_object
 from ..usage import Usage
+from .locking import lock_awaiting_purge
 
 # They stay with the tombstone: the events hold no content, the records lose their answers.
 _KEPT = (SessionEvent, IdempotencyRecord, Session)
@@ -42,7 +43,20 @@ def blank(session: Session) -> None:
 
 
 def purge_batch(session: Session, *, batch: int, now: datetime) -> int:
-    """Remove up to ``batch`` rows of a deleted session; 0 means that it is finished."""
+    """Remove up to ``batch`` rows of a deleted session; 0 means that it is finished.
+
+    The tombstone is locked first: two purgers take turns, rather than wait for rows of each other
+    in a circle, and the first to find nothing left says when that was.
+    """
+    if lock_awaiting_purge(session.pk):
+        if removed := _remove(session, batch):
+            return removed
+        Session.objects.filter(pk=session.pk, purged_at=None).update(purged_at=now)
+    session.refresh_from_db(fields=["purged_at"])
+    return 0
+
+
+def _remove(session: Session, batch: int) -> int:
     for model in purged_models():
         doomed = model._base_manager.filter(session=session).order_by("-pk").values("pk")[:batch]
         keys = [row["pk"] for row in doomed]
@@ -51,7 +65,6 @@ def purge_batch(session: Session, *, batch: int, now: datetime) -> int:
             rows = model._base_manager.filter(pk__in=keys)
             rows._raw_delete(rows.db)
             return len(keys)
-    session.purged_at = now
     return 0
 
 

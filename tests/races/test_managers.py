@@ -213,15 +213,42 @@ class TestOneExternalId:
         assert session.session_id != winner.session_id
 
 
-def test_several_sweeps_finish_a_deletion_that_was_interrupted(manager, monkeypatch):
-    session, _ = manager.create(NewSession())
-    manager.append(session_id=session.session_id, messages=HELLO * 200)
-    with monkeypatch.context() as interrupted:
-        interrupted.setattr(SessionManager, "purge", lambda *_, **__: False)
-        manager.delete(session_id=session.session_id)
-    assert Message.objects.filter(session=session).count() == 200
+def test_several_sweeps_finish_a_deletion_that_was_interrupted(manager, interrupted_deletion):
+    session = interrupted_deletion()
     swept = race(*[partial(sweep, batch=20)] * 4)
     assert not any(isinstance(result, Exception) for result in swept)
+    assert_purged(session)
+
+
+def test_several_purges_of_a_session_take_turns(manager, interrupted_deletion):
+    """Each removes rows that point at one another, and one of them says when all were gone."""
+    for _ in range(5):
+        session = interrupted_deletion()
+        purge = partial(manager.purge, session_id=session.pk, batch=7, batches=100)
+        assert race(*[purge] * 4) == [True] * 4
+        assert_purged(session)
+
+
+@pytest.fixture
+def interrupted_deletion(manager, runs, monkeypatch) -> Callable[[], Session]:
+    def make() -> Session:
+        session, _ = manager.create(NewSession())
+        manager.append(session_id=session.session_id, messages=HELLO * 200)
+        last = None
+        for _ in range(20):
+            new = NewRun(if_active="cancel", retry_of=last)
+            last = runs.create(session_id=session.session_id, new=new).run_id
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(SessionManager, "purge", lambda *_, **__: False)
+            manager.delete(session_id=session.session_id)
+        assert Message.objects.filter(session=session).count() == 200
+        return session
+
+    return make
+
+
+def assert_purged(session: Session) -> None:
     assert not Message.objects.filter(session=session).exists()
+    assert not Run.objects.filter(session=session).exists()
     session.refresh_from_db()
     assert session.purged_at is not None

@@ -6,7 +6,7 @@ from sessions_app.errors import DossierError, NotFound, SessionDeleted
 from sessions_app.jsontext import JSONText
 from sessions_app.models import IdempotencyRecord, Session, SessionEvent
 from sessions_app.services import NewSession, Outcome
-from sessions_app.services.purge import purged_models
+from sessions_app.services.purge import purge_batch, purged_models
 from sessions_app.states import ToolCallStatus
 from sessions_app.usage import Usage
 from tests.domain import (
@@ -286,6 +286,16 @@ class TestPurge:
         desk.sessions.purge(session_id=session_id)
         before = dump()
         assert desk.sessions.purge(session_id=session_id)
+        assert dump() == before
+
+    def test_that_another_has_finished_meanwhile_keeps_its_time(self, desk):
+        session_id = full_session(desk)
+        delete(desk, session_id)
+        late = row(session_id)
+        assert system().purge(session_id=session_id)
+        before = dump()
+        assert purge_batch(late, batch=1, now=later(9)) == 0
+        assert late.purged_at == NOON
         assert dump() == before
 
     @pytest.mark.parametrize("state", ["ACTIVE", "CLOSED", "EXPIRED"])
