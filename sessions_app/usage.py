@@ -1,5 +1,6 @@
 """What model calls cost: tokens, and money in billionths of a dollar."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
@@ -12,6 +13,8 @@ _MAX_TOKENS = 10**12
 _MAX_COST_USD = 10**6
 _MOST = 2**63 - 1
 _NANO = Decimal(10) ** 9
+# ASCII digits only: `Decimal` also takes "٣", " 3 " and "1_000".
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 TOKEN_FIELDS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 
@@ -86,6 +89,8 @@ def _cost(value: Any, pointer: str) -> int:
         return 0
     try:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise InvalidOperation
+        if isinstance(value, str) and not _DECIMAL.fullmatch(value):
             raise InvalidOperation
         amount = Decimal(str(value))
         if not amount.is_finite() or not 0 <= amount <= _MAX_COST_USD:

@@ -48,6 +48,9 @@ class TestFromClient:
             (1e-9, 1),
             (2, 2 * 10**9),
             ("1e-3", 1_000_000),
+            ("+1", 10**9),
+            (".5", 500_000_000),
+            ("5.", 5 * 10**9),
         ],
     )
     def test_keeps_money_to_nine_places(self, cost, nanousd):
@@ -55,7 +58,11 @@ class TestFromClient:
 
     @pytest.mark.parametrize(
         "cost",
-        ["", "free", "-0.01", "1000001", "NaN", "sNaN", "Infinity", "1e9999", True, [], -1, "$1"],
+        [
+            *("", "free", "-0.01", "1000001", "NaN", "sNaN", "Infinity", "1e9999", "$1", "1,5"),
+            *(True, [], -1),
+            *("1_000", " 1", "1\n", "٣", "１", "0x10", ".", "1e"),  # noqa: RUF001
+        ],
     )
     def test_refuses_money_that_is_no_amount(self, cost):
         with pytest.raises(InvalidRequest) as caught:
