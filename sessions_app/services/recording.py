@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import F
+
 from ..actors import Actor
 from ..errors import InvalidRequest, InvalidTransition, NotFound
 from ..ids import new_id
@@ -153,7 +155,8 @@ def _announced(session: Session, tool_call_id: str | None) -> ToolCall | None:
     if tool_call_id is None:
         return None
     calls = ToolCall.objects.filter(session=session, tool_call_id=tool_call_id)
-    running = calls.open().order_by("-message_sequence", "id").first()
+    newest_first = F("message_sequence").desc(nulls_last=True)
+    running = calls.open().order_by(newest_first, "id").first()
     newest = running or calls.order_by("-id").first()
     return newest if newest and (running or newest.message_sequence is not None) else None
 

@@ -100,6 +100,14 @@ class TestStart:
         started = desk.call(session_id, tool_call_id="x")
         assert (started.message_sequence, started.status) == (1, "RUNNING")
 
+    def test_is_of_the_newest_messages_call_before_one_that_no_message_made(self, desk):
+        """Nulls have no place of their own in an order: each database gives them another."""
+        session_id = desk.open()
+        desk.append(session_id, calling("x", "x"))
+        recorded, announced = calls_of(session_id)
+        ToolCall.objects.filter(pk=recorded.id).update(message_sequence=None)
+        assert desk.call(session_id, tool_call_id="x").id == announced.id
+
     def test_under_the_id_of_an_ended_recorded_call_is_a_new_one(self, desk):
         session_id = desk.open()
         first = finish(desk, desk.call(session_id, tool_call_id="x"))
