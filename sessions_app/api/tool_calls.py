@@ -20,7 +20,11 @@ from sessions_app.api.shapes import ToolCallOut, ToolCallSettledOut
 from sessions_app.services import Outcome, SessionManager
 from sessions_app.services.lifecycle import MAX_REASON
 from sessions_app.services.pairing import MAX_TOOL_CALL_ID, MAX_TOOL_NAME
-from sessions_app.services.recording import MAX_DURATION_MS
+from sessions_app.services.recording import (
+    MAX_DURATION_MS,
+    MAX_ERROR_MESSAGE,
+    MAX_ERROR_TYPE,
+)
 from sessions_app.states import FINAL_TOOL_CALLS, ToolCallStatus
 
 
@@ -41,8 +45,13 @@ class NewToolCallIn(StrictSerializer):
 
 
 class ToolCallErrorIn(StrictSerializer):
-    type = StrictCharField(required=False, allow_null=True, max_length=255)
-    message = StrictCharField(required=False, allow_null=True)
+    type = StrictCharField(required=False, allow_null=True, max_length=MAX_ERROR_TYPE)
+    message = StrictCharField(
+        required=False,
+        allow_null=True,
+        max_length=MAX_ERROR_MESSAGE,
+        help_text="For people; what is longer belongs into the `result`.",
+    )
 
     class Meta:
         ref_name = "ToolCallError"

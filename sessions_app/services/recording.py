@@ -20,6 +20,9 @@ from .pairing import MAX_TOOL_NAME, check_tool_call_id
 from .tool_calls import finish, move_call
 
 MAX_DURATION_MS = 10**12
+MAX_ERROR_TYPE = 255
+# A page's size counts arguments and results; what it does not count must be small.
+MAX_ERROR_MESSAGE = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +169,19 @@ def _enrich(call: ToolCall, outcome: Outcome) -> None:
         if not 0 <= outcome.duration_ms <= MAX_DURATION_MS:
             raise InvalidRequest.at("/duration_ms", f"must be from 0 to {MAX_DURATION_MS}")
         call.duration_ms = outcome.duration_ms
-    succeeded = call.status == ToolCallStatus.SUCCEEDED
-    if outcome.error is not None and call.error_type is None and not succeeded:
-        call.error_type = _text(outcome.error, "type", longest=255)
-        call.error_message = _text(outcome.error, "message", longest=None)
+    if outcome.error is None:
+        return
+    error_type = _text(outcome.error, "type", longest=MAX_ERROR_TYPE)
+    message = _text(outcome.error, "message", longest=MAX_ERROR_MESSAGE)
+    if call.error_type is None and call.status != ToolCallStatus.SUCCEEDED:
+        call.error_type, call.error_message = error_type, message
 
 
-def _text(error: Mapping[str, Any], name: str, *, longest: int | None) -> str | None:
+def _text(error: Mapping[str, Any], name: str, *, longest: int) -> str | None:
     value = error.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or (longest is not None and len(value) > longest):
+    if not isinstance(value, str) or len(value) > longest:
         raise InvalidRequest.at(
             f"/error/{name}", f"must be a string of at most {longest} characters"
         )

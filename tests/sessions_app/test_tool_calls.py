@@ -236,6 +236,11 @@ class TestFinish:
         assert (call.error_type, call.error_message) == ("timeout", "after 5 s")
         assert (call.status, call.duration_ms, call.result.value) == ("FAILED", 5000, "no")
 
+    def test_keeps_an_error_up_to_its_limits(self, desk):
+        error = {"type": "t" * 255, "message": "ä" * 4000}
+        call = call_row(finish(desk, desk.call(desk.open()), "FAILED", error=error))
+        assert (call.error_type, call.error_message) == (error["type"], error["message"])
+
     def test_says_no_error_of_a_call_that_succeeded(self, desk):
         session_id = desk.open()
         desk.append(session_id, calling("c1"), result("c1"))
@@ -261,6 +266,7 @@ class TestFinish:
             ({"error": {"type": 5}}, "/error/type"),
             ({"error": {"type": "x" * 256}}, "/error/type"),
             ({"error": {"message": []}}, "/error/message"),
+            ({"error": {"message": "x" * 4001}}, "/error/message"),
         ],
     )
     def test_refuses_values_out_of_bounds(self, desk, given, pointer):

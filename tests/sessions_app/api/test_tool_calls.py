@@ -139,6 +139,7 @@ class TestFinishingAToolCall:
             {"status": "FAILED", "error": {"code": 1}},
             {"status": "FAILED", "error": {"type": 1}},
             {"status": "FAILED", "error": {"type": "x" * 256}},
+            {"status": "FAILED", "error": {"message": "x" * 4001}},
             {"status": "FAILED", "duration_ms": -1},
             {"status": "FAILED", "duration_ms": 1.5},
             {"status": "FAILED", "duration_ms": True},
