@@ -47,16 +47,21 @@ def draft_messages(raw: Sequence[Any], *, pointer: str | None) -> list[Draft]:
 
     Raises:
         InvalidRequest: an empty batch, or a message that is not acceptable.
-        PayloadTooLarge: more messages than a batch may have.
+        PayloadTooLarge: more messages, or tool calls and results, than a batch may have.
     """
     if not raw:
         raise InvalidRequest.at(pointer or "", "must hold at least one message")
     if len(raw) > settings.MAX_MESSAGES_PER_BATCH:
         raise PayloadTooLarge(f"More than {settings.MAX_MESSAGES_PER_BATCH} messages in a batch.")
-    return [
+    drafts = [
         draft_message(item, pointer="" if pointer is None else f"{pointer}/{index}")
         for index, item in enumerate(raw)
     ]
+    # They are rows, written under the lock: a body of nothing else would hold it for seconds.
+    most = settings.MAX_TOOL_CALLS_PER_BATCH
+    if sum(len(draft.calls) + len(draft.results) for draft in drafts) > most:
+        raise PayloadTooLarge(f"More than {most} tool calls and results in a batch.")
+    return drafts
 
 
 def append(

@@ -266,6 +266,15 @@ class TestOfABatch:
             desk.append(session_id, *[user()] * 4)
         assert dump() == before
 
+    def test_holds_as_many_tool_calls_and_results_as_the_setting_says(self, desk, settings):
+        settings.MAX_TOOL_CALLS_PER_BATCH = 3
+        session_id = desk.open()
+        desk.append(session_id, calling("c1", "c2"), result("c1"))
+        before = dump()
+        with pytest.raises(PayloadTooLarge):
+            desk.append(session_id, result("c2"), calling("c3", "c4", "c5"))
+        assert dump() == before
+
     def test_costs_the_same_number_of_queries_for_one_and_for_a_thousand(
         self, desk, django_assert_max_num_queries
     ):
