@@ -17,7 +17,7 @@ DEV_DEPS := $(VENV)/.requirements-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test lint format types contracts migrations-check schema-check pytest soak demo clean
+.PHONY: help run test lint format types contracts migrations-check schema-check pytest soak bench demo clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 20
@@ -62,6 +62,9 @@ pytest: $(DEV_DEPS) ## the tests alone, e.g. make pytest ARGS="-k sessions"
 soak: $(DEV_DEPS) ## the long tests: crashes and concurrency, many rounds
 	@echo "== soak on $(DATABASE_KIND)"
 	@$(BIN)/python -m pytest -m soak $(ARGS)
+
+bench: $(RUN_DEPS) ## speed beside a bare Django view, e.g. make bench ARGS=--quick
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 demo: $(RUN_DEPS) ## an agent that is killed in the morning and goes on in the afternoon
 	@$(BIN)/python examples/demo.py

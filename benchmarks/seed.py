@@ -1,0 +1,147 @@
+"""Rows to work on, written past the servers: the same amount for the product and the reference."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TypeVar
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from sessions_app.ids import new_id
+from sessions_app.jsontext import JSONText
+from sessions_app.models import Message, Session
+from sessions_app.services.tokens import issue_token
+
+USERS = 1_000
+
+Row = TypeVar("Row")
+
+_TABLES = """
+DROP TABLE IF EXISTS reference_message;
+DROP TABLE IF EXISTS reference_session;
+CREATE TABLE reference_session (id varchar(32) PRIMARY KEY, user_id varchar(255), state text,
+  last_sequence bigint, last_activity_at {moment});
+CREATE INDEX reference_by_user ON reference_session (user_id, last_activity_at DESC, id DESC);
+CREATE TABLE reference_message (session_id varchar(32), sequence bigint, body text,
+  created_at {moment}, PRIMARY KEY (session_id, sequence))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """A token; sessions with so many messages, by that number; and new ones to append to."""
+
+    token: str
+    product: dict[int, str]
+    reference: dict[int, str]
+    targets: dict[str, list[str]]
+
+
+def seed(*, sessions: int, lengths: list[int], targets: int) -> Seeded:
+    """Make an account with so many sessions; those of a length and the targets on each side."""
+    account = User.objects.create_user(f"bench-{uuid7().hex}")
+    _make_reference_tables()
+    _fill_lists(account, sessions)
+    return Seeded(
+        token=issue_token(account=account, name="bench"),
+        product={length: _product_session(account, length) for length in lengths},
+        reference={length: _reference_session(length) for length in lengths},
+        targets={
+            "product": [_product_session(account, 0) for _ in range(targets)],
+            "reference": [_reference_session(0) for _ in range(targets)],
+        },
+    )
+
+
+def text(size: int) -> str:
+    """So many bytes of words."""
+    words = random.Random(size).choices(
+        ["state", "agent", "tool", "résumé", "会话", "plan"], k=size
+    )
+    return " ".join(words).encode()[:size].decode(errors="ignore")
+
+
+def _make_reference_tables() -> None:
+    moment = "timestamptz" if connection.vendor == "postgresql" else "datetime"
+    with connection.cursor() as cursor:
+        for statement in _TABLES.format(moment=moment).split(";"):
+            cursor.execute(statement)
+
+
+def _fill_lists(account: User, count: int) -> None:
+    now = timezone.now()
+    rows = (_listed_session(account, number, now) for number in range(count))
+    for batch in _batches(rows):
+        Session.objects.bulk_create(batch)
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO reference_session VALUES (%s, %s, %s, 0, %s)",
+                [
+                    (uuid7().hex, row.user_id, '{"agent_id":"bench"}', row.last_activity_at)
+                    for row in batch
+                ],
+            )
+
+
+def _listed_session(account: User, number: int, now: datetime) -> Session:
+    moment = now - timedelta(seconds=number)
+    return Session(
+        session_id=new_id("sess"),
+        account=account,
+        agent_id="bench",
+        user_id=f"user-{number % USERS}",
+        title=f"Session {number}",
+        metadata=JSONText('{"ticket":17}'),
+        created_at=moment,
+        updated_at=moment,
+        last_activity_at=moment,
+    )
+
+
+def _product_session(account: User, length: int) -> str:
+    session = _listed_session(account, 0, timezone.now())
+    session.last_sequence = session.message_count = length
+    session.idle_timeout_seconds = 86_400
+    session.expires_at = session.last_activity_at + timedelta(days=1)
+    session.save(force_insert=True)
+    body = JSONText.of({"role": "user", "content": text(1000)})
+    rows = (
+        Message(
+            message_id=new_id("msg"),
+            session=session,
+            sequence=number,
+            role="user" if number % 2 else "assistant",
+            body=body,
+            size=len(body),
+            text="seeded",
+            session_version=1,
+            created_at=session.created_at,
+        )
+        for number in range(1, length + 1)
+    )
+    for batch in _batches(rows):
+        Message.objects.bulk_create(batch)
+    return session.session_id
+
+
+def _reference_session(length: int) -> str:
+    session_id, now = uuid7().hex, timezone.now()
+    body = JSONText.of({"role": "user", "content": text(1000)}).text
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO reference_session VALUES (%s, %s, %s, %s, %s)",
+            [session_id, "nobody", "{}", length, now],
+        )
+        for batch in _batches((session_id, number, body, now) for number in range(1, length + 1)):
+            cursor.executemany("INSERT INTO reference_message VALUES (%s, %s, %s, %s)", batch)
+    return session_id
+
+
+def _batches(rows: Iterator[Row], size: int = 2_000) -> Iterator[list[Row]]:
+    while batch := list(islice(rows, size)):
+        yield batch
