@@ -65,8 +65,13 @@ class LiveServer:
                 stderr=output,
                 start_new_session=True,  # a process group that can be killed at one blow
             )
-        if wait:
+        if not wait:
+            return
+        try:
             self._wait_until_ready()
+        except BaseException:
+            self.kill()  # nobody else will: the block that would stop it is not entered
+            raise
 
     def kill(self) -> None:
         """SIGKILL for every process at once, like a power cut for the program."""
