@@ -1,9 +1,11 @@
 """Bearer tokens: who asks, and whether the account may use the API at all."""
 
 import logging
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -51,8 +53,25 @@ class TokenAuthentication(KnoxAuthentication):
 def look_up(digest: str) -> AccessToken | None:
     """The token with its account and the account's permissions: all that a request asks about it.
 
-    A cache of a few seconds would stand here and nowhere else.
+    What was found is kept for up to TOKEN_CACHE_SECONDS, so that is how long a revoked token, a
+    switched-off account or a permission taken away may still work. What was not found is not kept.
     """
+    if not settings.TOKEN_CACHE_SECONDS:
+        return _read(digest)
+    with suppress(AccessToken.DoesNotExist):
+        return _read_in_period(digest, int(time.monotonic() // settings.TOKEN_CACHE_SECONDS))
+    return None
+
+
+@lru_cache(maxsize=1000)
+def _read_in_period(digest: str, period: int) -> AccessToken:
+    """`_read`, once in a period and process; the older ones are pushed out by the newer."""
+    if (token := _read(digest)) is None:
+        raise AccessToken.DoesNotExist
+    return token
+
+
+def _read(digest: str) -> AccessToken | None:
     token = AccessToken.objects.select_related("user").filter(pk=digest).first()
     if token is not None and token.user.is_active and not token.user.is_superuser:
         _load_permissions(token.user)
@@ -70,6 +89,7 @@ def _note_use(token: AccessToken, now: Any) -> None:
     try:
         with _hardly_waiting():
             AccessToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        token.last_used_at = now
     except DatabaseError:
         # Nice to know, never worth a refused request.
         logger.warning("the last use of token %s… was not noted", token.token_key)

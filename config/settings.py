@@ -63,6 +63,9 @@ WORKERS = env.int("WORKERS", 2, validate=positive)
 THREADS = env.int("THREADS", 4, validate=positive)
 SWEEP_INTERVAL = env.int("SWEEP_INTERVAL", 10, validate=positive)
 
+# How long a revoked token may still work; 0 asks the database at each request.
+TOKEN_CACHE_SECONDS = env.int("TOKEN_CACHE_SECONDS", 5, validate=not_negative)
+
 # --- Limits that clients meet ---
 
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 10 * 1024 * 1024, validate=positive)

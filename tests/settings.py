@@ -11,6 +11,7 @@ os.environ.update(
     DEBUG="false",
     HTTPS="false",
     LOG_LEVEL="WARNING",
+    TOKEN_CACHE_SECONDS="0",
 )
 
 from config.settings import *  # noqa: F403

@@ -10,6 +10,7 @@ from drf_spectacular.generators import SchemaGenerator
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
+from config import authentication
 from sessions_app.models import AccessToken
 from tests.plumbing import account, api_client, client_with, token_for
 
@@ -28,6 +29,48 @@ def _busy_timeout() -> int:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA busy_timeout")
         return int(cursor.fetchone()[0])
+
+
+class TestARememberedToken:
+    @pytest.fixture(autouse=True)
+    def clock(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """A monotonic clock that stands at its one value."""
+        settings.TOKEN_CACHE_SECONDS = 5
+        now = [1_000.0]
+        monkeypatch.setattr("time.monotonic", lambda: now[0])
+        authentication._read_in_period.cache_clear()
+        return now
+
+    def test_costs_no_query(self, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+        client = api_client()
+        assert client.get(URL).status_code == 200
+        with django_assert_num_queries(0):
+            assert client.get(URL).status_code == 200
+
+    def test_works_until_the_period_ends_after_it_was_revoked(self, clock: list[float]) -> None:
+        client = api_client()
+        client.get(URL)
+        AccessToken.objects.all().delete()
+        clock[0] += 4.9
+        assert client.get(URL).status_code == 200
+        clock[0] += 0.1
+        assert client.get(URL).status_code == 401
+
+    def test_still_ends_at_its_expiry(self) -> None:
+        client = api_client()
+        client.get(URL)
+        (token,) = AccessToken.objects.all()
+        assert authentication.look_up(token.pk) is authentication.look_up(token.pk)
+        remembered = authentication.look_up(token.pk)
+        assert remembered is not None
+        remembered.expiry = timezone.now()
+        assert client.get(URL).status_code == 401
+
+    def test_was_found_once(self) -> None:
+        user, digest = account(), "0" * 128
+        assert authentication.look_up(digest) is None
+        AccessToken(digest=digest, token_key="0" * 15, user=user, name="late").save()
+        assert authentication.look_up(digest) is not None
 
 
 class TestAToken:

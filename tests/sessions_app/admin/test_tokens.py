@@ -137,7 +137,7 @@ class TestRevoking:
         token = shown(create(administrator)[0])
         address = f"{LIST}{AccessToken.objects.get().token_key}/revoke/"
         assert address in read(administrator, LIST).links()
-        assert "stops working at once" in read(administrator, address).words()
+        assert "stops working within a few seconds" in read(administrator, address).words()
         assert works(token)
         assert told(administrator.post(address, follow=True)) == ["The token “laptop” was revoked."]
         assert not works(token)
