@@ -45,6 +45,10 @@ def _end_of_messages(order: str) -> Subquery:
     return Subquery(mine.values("sequence")[:1])
 
 
+def _lapsed(now: datetime) -> Q:
+    return Q(status__in=UNFINISHED, deadline__lte=now)
+
+
 class RunQuerySet(QuerySet["Run"]):
     def writable_by(self, actor: Actor) -> "RunQuerySet":
         return self._of_living_sessions().filter(scope(actor, path="session__"))
@@ -74,7 +78,7 @@ class RunQuerySet(QuerySet["Run"]):
 
     def with_status(self, statuses: Collection[str], *, now: datetime) -> "RunQuerySet":
         """Runs whose *effective* status is one of these; needs `effective`."""
-        lapsed = Q(status__in=UNFINISHED, deadline__lte=now)
+        lapsed = _lapsed(now)
         wanted = Q(status__in=statuses) & ~lapsed
         if RunStatus.INTERRUPTED in statuses:
             wanted |= lapsed
@@ -82,7 +86,7 @@ class RunQuerySet(QuerySet["Run"]):
 
     def lapsed(self, *, now: datetime) -> "RunQuerySet":
         """Runs past their deadline that nobody has settled yet; needs `effective`."""
-        return self.filter(status__in=UNFINISHED, deadline__lte=now)
+        return self.filter(_lapsed(now))
 
     def started_between(self, after: datetime | None, before: datetime | None) -> "RunQuerySet":
         """Runs that started strictly between these moments."""

@@ -11,7 +11,7 @@ from sessions_app.errors import NotFound
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Session
 from sessions_app.services.fencing import check_attempt
-from sessions_app.services.lifecycle import clean_reason, settle
+from sessions_app.services.lifecycle import clean_reason, settled_session
 from sessions_app.services.locking import locked_session, require_active
 from sessions_app.usage import Usage
 
@@ -192,9 +192,10 @@ class RunManager(RunReader):
     def _active_session(
         self, session_id: str, now: datetime | None, if_match: int | None
     ) -> Iterator[tuple[Session, datetime]]:
-        with locked_session(session_id, actor=self.actor, if_match=if_match) as session:
-            moment = now or timezone.now()
-            settle(session, now=moment)
+        with settled_session(session_id, actor=self.actor, now=now, if_match=if_match) as (
+            session,
+            moment,
+        ):
             require_active(session)
             yield session, moment
 
@@ -203,9 +204,10 @@ class RunManager(RunReader):
         self, run_id: str, now: datetime | None, if_match: int | None = None
     ) -> Iterator[tuple[Session, Run, datetime]]:
         session_id = self._session_of(run_id)
-        with locked_session(session_id, actor=self.actor, if_match=if_match) as session:
-            moment = now or timezone.now()
-            settle(session, now=moment)
+        with settled_session(session_id, actor=self.actor, now=now, if_match=if_match) as (
+            session,
+            moment,
+        ):
             yield session, transitions.load(session, run_id), moment
 
     @contextmanager

@@ -14,6 +14,7 @@ from sessions_app.errors import (
     RunInterrupted,
 )
 from sessions_app.models import Session
+from sessions_app.services.fencing import renew_active
 from sessions_app.services.lifecycle import record_event
 from sessions_app.services.locking import reschedule, touch
 from sessions_app.services.tool_calls import ABANDONED, close_open_calls
@@ -181,16 +182,13 @@ def renew(session: Session, run: Run, *, now: datetime) -> None:
 
     The active run's is kept in the session row alone, for the next append to find.
     """
-    deadline = now + timedelta(seconds=run.lease_seconds)
     session.last_activity_at = now
     if session.active_run_id == run.run_id:
-        session.active_run_seen_at = now
-        if run.status == RunStatus.RUNNING:
-            session.active_run_deadline = deadline
+        renew_active(session, now=now)
     else:
         run.heartbeat_at = now
         if run.status == RunStatus.RUNNING:
-            run.lease_expires_at = deadline
+            run.lease_expires_at = now + timedelta(seconds=run.lease_seconds)
         run.save(update_fields=["heartbeat_at", "lease_expires_at"])
         session.other_run_deadline = _earliest_other_deadline(session)
     reschedule(session)

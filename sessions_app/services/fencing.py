@@ -36,7 +36,7 @@ def fence(
     is_active = run_id == session.active_run_id
     if is_active:
         check_attempt(run_id, current=session.active_run_attempt or 0, given=attempt)
-        _renew(session, now)
+        renew_active(session, now=now)
     if usage or not is_active:
         run_written.send(
             Session,
@@ -66,7 +66,8 @@ def check_attempt(run_id: str, *, current: int, given: int | None) -> None:
     )
 
 
-def _renew(session: Session, now: datetime) -> None:
+def renew_active(session: Session, *, now: datetime) -> None:
+    """Note a sign of life of the active run. Its deadline moves, unless it waits: no lease then."""
     session.active_run_seen_at = now
     if session.active_run_lease_seconds is not None:
         session.active_run_deadline = now + timedelta(seconds=session.active_run_lease_seconds)

@@ -1,6 +1,10 @@
 """The one door through which a session's status changes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+
+from django.utils import timezone
 
 from ..actors import Actor
 from ..errors import InvalidRequest, InvalidTransition
@@ -9,7 +13,7 @@ from ..jsontext import clean_text
 from ..models import Session, SessionEvent
 from ..signals import run_lapsed, session_ended
 from ..states import SESSION_TRANSITIONS, SessionStatus, Subject, ToolCallStatus
-from .locking import reschedule, touch
+from .locking import locked_session, reschedule, touch
 from .tool_calls import close_open_calls
 
 MAX_REASON = 1000
@@ -71,6 +75,23 @@ def move(
         version=version,
         now=now,
     )
+
+
+@contextmanager
+def settled_session(
+    session_id: str, *, actor: Actor, now: datetime | None = None, if_match: int | None = None
+) -> Iterator[tuple[Session, datetime]]:
+    """Lock the session and settle what has lapsed: how every write begins. Yields the moment, too.
+
+    Without ``now`` it is the clock's, read once the lock is held.
+
+    Raises:
+        NotFound, SessionDeleted, VersionMismatch: see `locked_session`.
+    """
+    with locked_session(session_id, actor=actor, if_match=if_match) as session:
+        moment = now or timezone.now()
+        settle(session, now=moment)
+        yield session, moment
 
 
 def settle(session: Session, *, now: datetime) -> None:

@@ -11,8 +11,8 @@ from django.utils import timezone
 from ..models import Session
 from ..states import SessionStatus
 from .creation import NewSession, SessionChanges, change, create
-from .lifecycle import clean_reason, move, settle
-from .locking import locked_session, require_active, write_transaction
+from .lifecycle import clean_reason, move, settled_session
+from .locking import require_active, write_transaction
 from .purge import blank, purge_batch
 from .reading import SessionReader
 
@@ -95,7 +95,10 @@ class SessionLifetime(SessionReader):
         Returns the session and the status it came from; None if it was ACTIVE all along.
         """
         cleaned = clean_reason(reason)
-        with self._locked(session_id, now, if_match) as (session, moment):
+        with settled_session(session_id, actor=self.actor, now=now, if_match=if_match) as (
+            session,
+            moment,
+        ):
             origin = SessionStatus(session.status)
             if origin == SessionStatus.ACTIVE:
                 return session, None
@@ -115,7 +118,10 @@ class SessionLifetime(SessionReader):
         `purge` removes the rows after the commit; what it does not finish, the sweep does.
         """
         cleaned = clean_reason(reason)
-        with self._locked(session_id, now, if_match) as (session, moment):
+        with settled_session(session_id, actor=self.actor, now=now, if_match=if_match) as (
+            session,
+            moment,
+        ):
             move(session, SessionStatus.DELETED, actor=self.actor, reason=cleaned, now=moment)
             blank(session)
             transaction.on_commit(partial(self.purge, session_id=session_id), robust=True)
@@ -138,25 +144,19 @@ class SessionLifetime(SessionReader):
 
     def settle(self, *, session_id: str, now: datetime | None = None) -> SessionStatus:
         """Write down what has lapsed (the sweep's call); returns the status afterwards."""
-        with self._locked(session_id, now) as (session, _):
+        with settled_session(session_id, actor=self.actor, now=now) as (session, _):
             return SessionStatus(session.status)
 
     # --- for every write -----------------------------------------------------------------------
 
     @contextmanager
-    def _locked(
-        self, session_id: str, now: datetime | None, if_match: int | None = None
-    ) -> Iterator[tuple[Session, datetime]]:
-        with locked_session(session_id, actor=self.actor, if_match=if_match) as session:
-            moment = now or timezone.now()
-            settle(session, now=moment)
-            yield session, moment
-
-    @contextmanager
     def _active(
         self, session_id: str, now: datetime | None, if_match: int | None = None
     ) -> Iterator[tuple[Session, datetime]]:
-        with self._locked(session_id, now, if_match) as (session, moment):
+        with settled_session(session_id, actor=self.actor, now=now, if_match=if_match) as (
+            session,
+            moment,
+        ):
             require_active(session)
             yield session, moment
 
@@ -169,7 +169,10 @@ class SessionLifetime(SessionReader):
         now: datetime | None,
     ) -> tuple[Session, bool]:
         cleaned = clean_reason(reason)
-        with self._locked(session_id, now, if_match) as (session, moment):
+        with settled_session(session_id, actor=self.actor, now=now, if_match=if_match) as (
+            session,
+            moment,
+        ):
             if session.status == to:
                 return session, False
             move(session, to, actor=self.actor, reason=cleaned, now=moment)
