@@ -19,17 +19,13 @@ from sessions_app.api.fields import (
     JSONObjectField,
     JSONValueField,
     StrictBooleanField,
-    StrictCharField,
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
+    nullable_name,
 )
 from sessions_app.api.query import Choices, Flag, Instant, Text
 from sessions_app.api.schema import LOCATION
-
-
-def nullable_name(**kwargs: Any) -> StrictCharField:
-    return StrictCharField(required=False, allow_null=True, max_length=255, **kwargs)
 
 
 class NewRunIn(StrictSerializer):

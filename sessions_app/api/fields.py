@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.settings import api_settings
 
-from sessions_app.api.query import MAX_BIGINT
+from sessions_app.api.query import MAX_BIGINT, MAX_TEXT
 from sessions_app.timestamps import parse_rfc3339
 
 # Of a hundred thousand unknown keys, to name each would take seconds.
@@ -30,6 +30,11 @@ class StrictCharField(serializers.CharField):
 
     def to_internal_value(self, data: Any) -> str:
         return data if isinstance(data, str) else _refuse("a string is expected")
+
+
+def nullable_name(longest: int = MAX_TEXT, **kwargs: Any) -> StrictCharField:
+    """A name that may be left out or null."""
+    return StrictCharField(required=False, allow_null=True, max_length=longest, **kwargs)
 
 
 class StrictIntegerField(serializers.IntegerField):

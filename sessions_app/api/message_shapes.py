@@ -11,19 +11,15 @@ from sessions_app.api.fields import (
     JSONObjectField,
     JSONValueField,
     StrictBooleanField,
-    StrictCharField,
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
+    nullable_name,
 )
 from sessions_app.api.shapes import MessageOut, content_field, count, text
-from sessions_app.services.drafts import MAX_ITEM_TYPE, MAX_NAME, ROLES
+from sessions_app.services.drafts import MAX_ITEM_TYPE, ROLES
 from sessions_app.services.drafts import STATUSES as MESSAGE_STATUSES
 from sessions_app.services.pairing import MAX_TOOL_CALL_ID
-
-
-def optional_name(longest: int = MAX_NAME, **kwargs: Any) -> StrictCharField:
-    return StrictCharField(required=False, allow_null=True, max_length=longest, **kwargs)
 
 
 @extend_schema_field(
@@ -75,15 +71,15 @@ class MessageIn(AnyObjectSerializer):
     )
     content = content_field(required=False)
     tool_calls = ToolCallsField(required=False)
-    tool_call_id = optional_name(MAX_TOOL_CALL_ID, help_text="What a `tool` message answers.")
+    tool_call_id = nullable_name(MAX_TOOL_CALL_ID, help_text="What a `tool` message answers.")
     is_error = StrictBooleanField(required=False, allow_null=True)
-    name = optional_name()
+    name = nullable_name()
     status = StrictChoiceField(
         choices=MESSAGE_STATUSES,
         required=False,
         help_text="`incomplete`: partial output, kept in context and marked.",
     )
-    client_message_id = optional_name(
+    client_message_id = nullable_name(
         help_text="Unique in the session: the same again answers the stored message."
     )
     usage = JSONObjectField(
@@ -92,13 +88,13 @@ class MessageIn(AnyObjectSerializer):
         help_text="`input_tokens`, `output_tokens`, `cached_input_tokens`, `reasoning_tokens`, "
         "`cost_usd`: added to the session's and the run's.",
     )
-    model = optional_name()
+    model = nullable_name()
     metadata = JSONObjectField(required=False, allow_null=True)
     created_at = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Kept as `client_created_at`."
     )
     item = ItemField(required=False, help_text="A provider-native item, whole.")
-    run_id = optional_name(help_text="Of a message that is the whole body; see the envelope.")
+    run_id = nullable_name(help_text="Of a message that is the whole body; see the envelope.")
     attempt = StrictIntegerField(required=False, allow_null=True, min_value=0)
     expected_last_sequence = StrictIntegerField(required=False, allow_null=True, min_value=0)
 
@@ -125,7 +121,7 @@ class AppendIn(StrictSerializer):
     """Several messages. What stands here holds for all of them."""
 
     messages = MessageIn(many=True)
-    run_id = optional_name(help_text="The run that writes; its lease is renewed.")
+    run_id = nullable_name(help_text="The run that writes; its lease is renewed.")
     attempt = StrictIntegerField(
         required=False,
         allow_null=True,

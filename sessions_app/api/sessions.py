@@ -10,10 +10,10 @@ from rest_framework.response import Response
 from sessions_app.api.base import DomainView
 from sessions_app.api.fields import (
     JSONObjectField,
-    StrictCharField,
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
+    nullable_name,
 )
 from sessions_app.api.memory import MemoryDocumentIn
 from sessions_app.api.query import Choice, Choices, Flag, Instant, Prefixed, Text
@@ -61,10 +61,6 @@ FILTERS = [
     Text(name="q", description="In title or external id, in any case; or the start of the id."),
     Choice(name="order", choices=list(_KEYS), default="-last_activity_at"),
 ]
-
-
-def nullable_name(longest: int = 255) -> StrictCharField:
-    return StrictCharField(required=False, allow_null=True, max_length=longest)
 
 
 def idle_timeout() -> StrictIntegerField:
