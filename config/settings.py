@@ -123,7 +123,9 @@ def _postgresql_options(given: dict[str, Any]) -> dict[str, Any]:
         f"-c idle_in_transaction_session_timeout={2 * DB_STATEMENT_TIMEOUT}s"
     )
     options = f"{timeouts} {given.get('options', '')}".strip()
-    return {"application_name": "dossier"} | given | {"options": options}
+    # Values apart from statements, so that the server parses and plans a repeated one only once.
+    prepared = {"server_side_binding": True, "prepare_threshold": 2}
+    return {"application_name": "dossier"} | prepared | given | {"options": options}
 
 
 def _database() -> dict[str, Any]:
@@ -138,9 +140,8 @@ def _database() -> dict[str, Any]:
         database["OPTIONS"] = _postgresql_options(database.get("OPTIONS", {}))
     else:
         raise EnvError("DATABASE_URL must begin with sqlite:// or postgres://")
-    # A thread keeps its connection (None: for ever) and looks before each request that it lives.
+    # A thread keeps its connection (None: for ever); `config.connections` notices a dead one.
     database["CONN_MAX_AGE"] = env.int("DB_CONN_MAX_AGE", None)
-    database["CONN_HEALTH_CHECKS"] = True
     return database
 
 
@@ -170,12 +171,12 @@ MIDDLEWARE = [
     "config.health.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
+    "config.page_middleware.SessionMiddleware",
+    "config.page_middleware.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "config.page_middleware.AuthenticationMiddleware",
+    "config.page_middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 

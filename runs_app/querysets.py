@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce, Least
 
 from sessions_app.actors import Actor
 from sessions_app.models import Message
-from sessions_app.querysets import readable, scope
+from sessions_app.querysets import owned
 from sessions_app.states import SessionStatus
 
 from .states import UNFINISHED, RunStatus
@@ -51,10 +51,10 @@ def _lapsed(now: datetime) -> Q:
 
 class RunQuerySet(QuerySet["Run"]):
     def writable_by(self, actor: Actor) -> "RunQuerySet":
-        return self._of_living_sessions().filter(scope(actor, path="session__"))
+        return self._of_living_sessions().filter(owned(actor.write_scope, path="session__"))
 
     def readable_by(self, actor: Actor) -> "RunQuerySet":
-        return self._of_living_sessions().filter(readable(actor, path="session__"))
+        return self._of_living_sessions().filter(owned(actor.read_scope, path="session__"))
 
     def _of_living_sessions(self) -> "RunQuerySet":
         return self.exclude(session__status=SessionStatus.DELETED)

@@ -1,7 +1,7 @@
 """Who does something: it decides what can be seen, and it stands in every lifecycle event."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from .states import ActorType
 
@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, User
 
 VIEW_ALL = "sessions_app.view_all_sessions"
+
+# A scope like an account's id, for whoever is bound to none.
+EVERY_ACCOUNT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,15 @@ class Actor:
         return cls(ActorType.SYSTEM, "")
 
     @property
-    def owns_all(self) -> bool:
-        """Whether every account's sessions may be written."""
-        return self.type != ActorType.ACCOUNT
+    def write_scope(self) -> Any:
+        """The id of the account whose sessions may be written, or `EVERY_ACCOUNT`."""
+        if self.type != ActorType.ACCOUNT:
+            return EVERY_ACCOUNT
+        return self.user and self.user.pk
 
-    def may_read_all(self) -> bool:
-        """Whether every account's sessions may be read."""
-        return self.owns_all or (self.user is not None and self.user.has_perm(VIEW_ALL))
+    @property
+    def read_scope(self) -> Any:
+        """The id of the account whose sessions may be read, or `EVERY_ACCOUNT`."""
+        if self.user is not None and self.user.has_perm(VIEW_ALL):
+            return EVERY_ACCOUNT
+        return self.write_scope

@@ -1,14 +1,17 @@
 """Reads. Each rule about what is seen, and as what, stands here once."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Cast
+from django.db.models.query import ValuesListIterable
 
-from .actors import Actor
+from .actors import EVERY_ACCOUNT, Actor
 from .folding import fold
+from .rows import MessageRow
 from .states import (
     INTERRUPTED_RUN,
     UNFINISHED_RUNS,
@@ -19,26 +22,25 @@ if TYPE_CHECKING:
     from .models import Message, Session, ToolCall  # noqa: F401  named in the bases below
 
 
-def scope(actor: Actor, *, path: str = "") -> Q:
-    """What the actor may write: the one place where a row is tied to its account.
+def owned(account: Any, *, path: str = "") -> Q:
+    """What a scope covers (`Actor.write_scope`): the one place where a row is tied to its account.
 
     ``path`` leads from the row to its session (``"session__"``).
     Source: report SEC-01 (sub-resources that forgot to check the owner).
     """
-    return Q() if actor.owns_all else Q(**{f"{path}account": actor.user})
-
-
-def readable(actor: Actor, *, path: str = "") -> Q:
-    """What the actor may read: the same, or everything with ``view_all_sessions``."""
-    return Q() if actor.may_read_all() else scope(actor, path=path)
+    return Q() if account is EVERY_ACCOUNT else Q(**{f"{path}account": account})
 
 
 class SessionQuerySet(QuerySet["Session"]):
+    def owned_by(self, account: Any) -> "SessionQuerySet":
+        """Sessions of an account, by its id, or with `EVERY_ACCOUNT` all."""
+        return self.filter(owned(account))
+
     def writable_by(self, actor: Actor) -> "SessionQuerySet":
-        return self.filter(scope(actor))
+        return self.owned_by(actor.write_scope)
 
     def readable_by(self, actor: Actor) -> "SessionQuerySet":
-        return self.filter(readable(actor))
+        return self.owned_by(actor.read_scope)
 
     def with_status(self, statuses: Collection[str], *, now: datetime) -> "SessionQuerySet":
         """Sessions whose *effective* status is one of these (expiry is evaluated here)."""
@@ -103,7 +105,29 @@ class SessionQuerySet(QuerySet["Session"]):
         return self.filter(status=SessionStatus.DELETED, purged_at__isnull=True)
 
 
+def as_text(column: str) -> Cast:
+    """A time as the text that `timestamps.rfc3339` takes."""
+    return Cast(column, TextField())
+
+
+class _MessageRows(ValuesListIterable):
+    make = MessageRow._make
+
+    def __iter__(self) -> Iterator[MessageRow]:
+        return map(MessageRow._make, super().__iter__())
+
+
 class MessageQuerySet(QuerySet["Message"]):
+    def rows(self) -> "QuerySet[Message, MessageRow]":
+        """As `MessageRow`."""
+        found: Any = self.values_list(
+            *("message_id", "session_id", "sequence", "role", "type", "body", "size", "run_id"),
+            "session_version",
+            *map(as_text, ("created_at", "removed_at", "superseded_at")),
+        )
+        found._iterable_class = _MessageRows
+        return cast("QuerySet[Message, MessageRow]", found)
+
     def live(self) -> "MessageQuerySet":
         """What lists and context show: neither removed nor superseded."""
         return self.filter(removed_at__isnull=True, superseded_at__isnull=True)
@@ -143,7 +167,7 @@ class ToolCallQuerySet(QuerySet["ToolCall"]):
     def readable_by(self, actor: Actor) -> "ToolCallQuerySet":
         """Calls of sessions that the actor may read; a deleted session has none."""
         living = self.exclude(session__status=SessionStatus.DELETED)
-        return living.filter(readable(actor, path="session__"))
+        return living.filter(owned(actor.read_scope, path="session__"))
 
     def matching(
         self,

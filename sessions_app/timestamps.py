@@ -7,6 +7,9 @@ _RFC3339 = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
 
+# "2026-01-31 12:00:00.123456" (SQLite), and with "+00" (PostgreSQL, in a session that is in UTC).
+_WITH_MICROSECONDS = (26, 29)
+
 
 def parse_rfc3339(text: str) -> datetime:
     """Read a timestamp, in UTC.
@@ -23,6 +26,12 @@ def parse_rfc3339(text: str) -> datetime:
         raise ValueError("outside the years 1 to 9999 in UTC") from error
 
 
-def rfc3339(moment: datetime) -> str:
-    """Write a timestamp: UTC, ``Z``, microseconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+def rfc3339(moment: datetime | str) -> str:
+    """Write a timestamp: UTC, ``Z``, microseconds. A str is the text of a database's column, which
+    is in UTC: to make an object of each would take longer than to read the rest of a page."""
+    if isinstance(moment, str):
+        if len(moment) in _WITH_MICROSECONDS:
+            return f"{moment[:10]}T{moment[11:26]}Z"
+        moment = datetime.fromisoformat(moment)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"

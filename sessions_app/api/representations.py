@@ -4,13 +4,15 @@ Nothing here is a serializer: a page may hold a thousand messages, and client JS
 stands. The schema describes these shapes in `shapes`; a test holds the two together.
 """
 
+import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
+from sessions_app.rows import MessageRow
 from sessions_app.services.tool_calls import error_of
 from sessions_app.states import SessionStatus, effective_status
 from sessions_app.timestamps import rfc3339
@@ -77,28 +79,39 @@ def is_settled(session: Session, now: datetime) -> bool:
     return status == session.status and not run_is_gone
 
 
-def represent_message(message: Message) -> JSONText:
+def represent_message(message: Message | MessageRow) -> JSONText:
     """The message as it was sent, and what the server gave it.
 
-    The stored text is copied, not parsed: what was sent comes back byte for byte.
+    The stored text is copied, not parsed: what was sent comes back byte for byte. Ours is written
+    as text, too: a page holds a thousand of them, and none of these values needs an escape but
+    the type.
     """
-    given: dict[str, Any] = {
-        "object": "message",
-        "message_id": message.message_id,
-        "session_id": message.session_id,
-        "sequence": message.sequence,
-        "type": message.type,
-        "run_id": message.run_id,
-        "session_version": message.session_version,
-        "created_at": rfc3339(message.created_at),
-    }
-    for name in ("removed_at", "superseded_at"):
-        if (moment := getattr(message, name)) is not None:
-            given[name] = rfc3339(moment)
-    sent = _keys(message.body)
-    absent = {"role": message.role, "status": "completed", "content": None}
-    given |= {name: value for name, value in absent.items() if name not in sent}
-    return joined(given, message.body)
+    run_id = f'"{message.run_id}"' if message.run_id else "null"
+    kind = message.type if message.type == "message" else json.dumps(message.type)[1:-1]
+    given = (
+        f'{{"object":"message","message_id":"{message.message_id}",'
+        f'"session_id":"{message.session_id}","sequence":{message.sequence},"type":"{kind}",'
+        f'"run_id":{run_id},"session_version":{message.session_version},'
+        f'"created_at":"{rfc3339(message.created_at)}"'
+    )
+    if message.removed_at is not None:
+        given += f',"removed_at":"{rfc3339(message.removed_at)}"'
+    if message.superseded_at is not None:
+        given += f',"superseded_at":"{rfc3339(message.superseded_at)}"'
+    text = message.body.text
+    if _USUAL.match(text) and '"status":' not in text:
+        return JSONText(f'{given},"status":"completed",{text[1:]}')
+    sent = message.body.value
+    if "role" not in sent:
+        given += f',"role":"{message.role}"' if message.role else ',"role":null'
+    given += "" if "status" in sent else ',"status":"completed"'
+    given += "" if "content" in sent else ',"content":null'
+    return JSONText(f"{given}}}" if text == "{}" else f"{given},{text[1:]}")
+
+
+def represent_messages(messages: Iterable[Message | MessageRow]) -> JSONText:
+    """A list of them."""
+    return JSONText(f"[{','.join(represent_message(message).text for message in messages)}]")
 
 
 def reference_message(message: Message) -> dict[str, Any]:
@@ -173,9 +186,3 @@ def joined(given: dict[str, Any], body: JSONText) -> JSONText:
 def _run_is_alive(session: Session, status: SessionStatus, now: datetime) -> bool:
     deadline = session.active_run_deadline
     return status == SessionStatus.ACTIVE and (deadline is None or deadline > now)
-
-
-def _keys(body: JSONText) -> Collection[str]:
-    if _USUAL.match(body.text) and '"status":' not in body.text:
-        return ("role", "content")
-    return body.value.keys()

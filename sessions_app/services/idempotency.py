@@ -1,8 +1,8 @@
 """Do a write once per ``Idempotency-Key``, and answer its repetitions with the first result.
 
-The record is claimed by the transaction's first statement, so that a concurrent duplicate waits
-for the first writer on the unique index (PostgreSQL) or on the write lock (SQLite), and finds the
-record. What fails takes its claim back with everything else (report DUP-01).
+The record is the transaction's last statement, and its unique key the judge: of two duplicates
+one commits, and the other, at its record or before it, finds that one's and takes everything back
+(report DUP-01). Nearly every key is new, so nothing is looked up before the work.
 """
 
 import hashlib
@@ -18,9 +18,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError
 from django.utils import timezone
 
-from ..errors import DatabaseBusy, IdempotencyInProgress, IdempotencyKeyReused
+from ..errors import DatabaseBusy, DossierError, IdempotencyInProgress, IdempotencyKeyReused
 from ..jsontext import JSONText
 from ..models import IdempotencyRecord
+from ..prepared import insert
 from ..states import SessionStatus
 from .locking import deleted, write_transaction
 
@@ -82,44 +83,39 @@ def once(write: Write, work: Callable[[], Answer | None]) -> Answer | None:
     for _ in range(_ATTEMPTS):
         try:
             with write_transaction():
-                _claim(write)
-                _record(write, work())
+                if (answer := work()) is not None:
+                    _record(write, answer)
+                return None
         except _TakenError:
             if (found := _recorded(write)) is not None:
                 return found
-        else:
-            return None
+        except DossierError:
+            # What the first one did may be why this one is refused.
+            if (found := _recorded(write)) is not None:
+                return found
+            raise
     raise DatabaseBusy("Too many requests with this key fail at the same time.")
 
 
-def _claim(write: Write) -> None:
+def _record(write: Write, answer: Answer) -> None:
     record = IdempotencyRecord(
         digest=write.digest,
         fingerprint=write.fingerprint,
         account=write.account,
+        session_id=answer.session_id,
+        status_code=answer.status,
+        headers=JSONText.of(dict(answer.headers)),
+        answer=_wrapped(answer),
         created_at=timezone.now(),
     )
     try:
-        record.save(force_insert=True)
+        insert([record])
     except IntegrityError as error:
         raise _TakenError from error
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
             raise
         raise IdempotencyInProgress("A request with this key is being worked on.") from error
-
-
-def _record(write: Write, answer: Answer | None) -> None:
-    mine = IdempotencyRecord.objects.filter(pk=write.digest)
-    if answer is None:
-        mine.delete()
-        return
-    mine.update(
-        status_code=answer.status,
-        headers=JSONText.of(dict(answer.headers)),
-        answer=_wrapped(answer),
-        session=answer.session_id,
-    )
 
 
 def _wrapped(answer: Answer) -> JSONText | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from ..actors import Actor
+from ..actors import EVERY_ACCOUNT, Actor
 from ..errors import (
     NotFound,
     PermissionDenied,
@@ -18,6 +18,8 @@ from ..errors import (
     VersionMismatch,
 )
 from ..models import Session
+from ..prepared import Given, Prepared, update
+from ..querysets import SessionQuerySet
 from ..states import SessionStatus
 
 _inside: ContextVar[bool] = ContextVar("inside_write_transaction", default=False)
@@ -72,7 +74,7 @@ def locked_session(
         yield session
         after = _stored_fields(session)
         if changed := [name for name, value in after.items() if before[name] != value]:
-            session.save(update_fields=changed)
+            update(session, changed)
 
 
 def require_active(session: Session) -> None:
@@ -129,8 +131,16 @@ def reschedule(session: Session) -> None:
     session.expires_at = max(idle_until, session.active_run_deadline or idle_until)
 
 
+@Prepared
+def _locked(given: type[Given], everyone: bool) -> SessionQuerySet:
+    account = EVERY_ACCOUNT if everyone else given("account")
+    mine = Session.objects.owned_by(account)
+    return mine.select_for_update().filter(pk=given("session_id"))
+
+
 def _lock(session_id: str, actor: Actor) -> Session:
-    session = Session.objects.writable_by(actor).select_for_update().filter(pk=session_id).first()
+    account = actor.write_scope
+    session = _locked.first(account is EVERY_ACCOUNT, session_id=session_id, account=account)
     if session is not None:
         return session
     if Session.objects.readable_by(actor).filter(pk=session_id).exists():
@@ -152,6 +162,5 @@ def lock_awaiting_purge(session_id: str) -> bool:
 
 
 def _stored_fields(session: Session) -> dict[str, Any]:
-    return {
-        field.attname: getattr(session, field.attname) for field in session._meta.concrete_fields
-    }
+    held = session.__dict__
+    return {field.attname: held[field.attname] for field in session._meta.concrete_fields}

@@ -21,6 +21,7 @@ from ..errors import (
 from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
+from ..prepared import insert
 from ..querysets import MessageQuerySet
 from ..states import Subject
 from ..usage import Usage
@@ -96,7 +97,7 @@ def append(
         created.append(message)
         if draft.client_message_id is not None:
             known[draft.client_message_id] = message
-    Message.objects.bulk_create(created)
+    insert(created)
     linker.store()
     (Usage.of(session) + usage).store(session)
     return Appended(session, _in_place(drafts, known, created), len(created))

@@ -7,10 +7,11 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import QuerySet
 
-from ..actors import Actor
+from ..actors import EVERY_ACCOUNT, Actor
 from ..errors import NotFound
 from ..jsontext import JSONText
 from ..models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
+from ..prepared import Given, Prepared
 from ..querysets import MessageQuerySet, SessionQuerySet, ToolCallQuerySet
 from ..states import SessionStatus
 from .locking import deleted
@@ -65,6 +66,12 @@ class HistoryPage:
     has_more: bool
 
 
+@Prepared
+def _by_id(given: type[Given], everyone: bool) -> SessionQuerySet:
+    account = EVERY_ACCOUNT if everyone else given("account")
+    return Session.objects.owned_by(account).filter(pk=given("session_id"))
+
+
 class SessionReader:
     """The reading half of `SessionManager`, for one actor.
 
@@ -77,7 +84,8 @@ class SessionReader:
 
     def get(self, *, session_id: str) -> Session:
         """Find one session, whatever its status but DELETED."""
-        session = Session.objects.readable_by(self.actor).filter(pk=session_id).first()
+        account = self.actor.read_scope
+        session = _by_id.first(account is EVERY_ACCOUNT, session_id=session_id, account=account)
         if session is None:
             raise NotFound(f"There is no session {session_id}.")
         if session.status == SessionStatus.DELETED:

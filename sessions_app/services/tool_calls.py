@@ -46,7 +46,8 @@ class Linker:
         answered = {result.tool_call_id for draft in drafts for result in draft.results}
         announced = {call.tool_call_id for draft in drafts for call in draft.calls}
         calls = ToolCall.objects.filter(session=session)
-        unanswered, recorded = calls.none(), calls.none()
+        unanswered: Iterable[ToolCall] = ()
+        recorded: Iterable[ToolCall] = ()
         if answered and session.tool_call_count:
             unanswered = _with_ids(calls.unanswered_in_chat(), answered)
         if announced and session.open_tool_call_count:
@@ -69,7 +70,8 @@ class Linker:
 
     def store(self) -> None:
         """Write the new calls and the changed ones, and count them in the session."""
-        _store(self.changed.values())
+        if self.changed:
+            _store(self.changed.values())
         self.session.tool_call_count += self.made_count
 
     def _announce(self, message: Message, draft: CallDraft) -> ToolCall:

@@ -1,0 +1,29 @@
+"""Database connections that outlive a request."""
+
+import select
+from typing import Any
+
+from django.core.signals import request_started
+from django.db import connections
+from django.dispatch import receiver
+
+
+@receiver(request_started, dispatch_uid="config.drop_dead_connections")
+def drop_dead_connections(**_: Any) -> None:
+    """Close this thread's connection if the database has ended it, so that a new one is opened.
+
+    An idle connection has nothing to read but the server's farewell. Django's own check
+    (CONN_HEALTH_CHECKS) finds the same by a query, at every request.
+    """
+    for connection in connections.all(initialized_only=True):
+        driver = connection.connection
+        if connection.vendor != "postgresql" or driver is None or connection.in_atomic_block:
+            continue
+        if driver.closed or _has_news(driver.fileno()):
+            connection.close()
+
+
+def _has_news(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,188 @@
+"""Statements of the hot paths: written with the ORM like all others, compiled once, then executed.
+
+To build a queryset and to compile it takes several times as long as to execute it. What repeats
+for every request is therefore prepared: the queryset stays the only place that says what is read,
+and a request only brings the values::
+
+    _BY_ID = Prepared(lambda given: Session.objects.filter(pk=given("session_id")))
+    session = _BY_ID.first(session_id="sess_…")
+
+What is not a value but changes the SQL (an order, a limit, which filters there are) is its *shape*:
+arguments of the function beside ``given``, and one compilation for each. There must be few.
+"""
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from django.db import DatabaseError, connection
+from django.db.models import Expression, Model, QuerySet
+
+Row = TypeVar("Row")
+
+# What PostgreSQL's protocol allows; SQLite's limit is Django's to know.
+_MOST_PARAMETERS = 65_535
+
+
+# Slice by this, and bring the value ``limit``: Django has no other way to leave a limit open. It
+# must be the statement's last parameter.
+LIMIT = 2_147_483_629
+
+
+class Given(Expression):
+    """A value that each execution brings, by its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        return "%s", [self]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    sql: str
+    parameters: Sequence[Any]
+    shape: Callable[[list[tuple[Any, ...]]], list[Any]]
+
+    def execute(self, values: dict[str, Any]) -> list[Any]:
+        bound = [
+            _adapted(values[found.name]) if isinstance(found, Given) else found
+            for found in self.parameters
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, bound)
+            return self.shape(cursor.fetchall())
+
+
+class Prepared(threading.local, Generic[Row]):
+    """A queryset by its shape and its values; compiled once for each shape and thread.
+
+    Per thread, as Django's connections are, which a compiled query holds on to.
+    """
+
+    def __init__(self, build: Callable[..., QuerySet[Any, Row]]) -> None:
+        self._build = build
+        self._statements: dict[tuple[Hashable, ...], _Statement] = {}
+
+    def all(self, *shape: Hashable, **values: Any) -> list[Row]:
+        """All rows, as iterating over the queryset would give them."""
+        statement = self._statements.get(shape)
+        if statement is None:
+            statement = self._statements[shape] = _compiled(self._build(Given, *shape))
+        return statement.execute(values)
+
+    def first(self, *shape: Hashable, **values: Any) -> Row | None:
+        """The first row; the queryset orders and limits where there may be several."""
+        return next(iter(self.all(*shape, **values)), None)
+
+    def queryset(self, *shape: Hashable) -> "QuerySet[Any, Row]":
+        """What it is made of, with `Given` in place of values: for tests that read plans."""
+        return self._build(Given, *shape)
+
+
+def _compiled(queryset: QuerySet[Any, Any]) -> _Statement:
+    compiler = queryset.query.get_compiler(connection=connection)
+    sql, parameters = compiler.as_sql()
+    if f" LIMIT {LIMIT}" in sql:
+        sql = sql.replace(f" LIMIT {LIMIT}", " LIMIT %s")
+        parameters = (*parameters, Given("limit"))
+    converters = compiler.get_converters([column for column, *_ in compiler.select])
+
+    def converted(rows: list[tuple[Any, ...]]) -> Any:
+        return compiler.apply_converters(rows, converters) if converters else rows
+
+    if compiler.klass_info is None:
+        make = getattr(queryset._iterable_class, "make", tuple)
+        return _Statement(sql, parameters, lambda rows: list(map(make, converted(rows))))
+    if compiler.klass_info.get("related_klass_infos"):
+        raise NotImplementedError("a prepared query loads no related rows")
+    first, *_, last = compiler.klass_info["select_fields"]
+    names = [compiler.select[index][0].target.attname for index in range(first, last + 1)]
+    notes = list(compiler.annotation_col_map.items())
+    model, alias = queryset.model, queryset.db
+
+    def instances(rows: list[tuple[Any, ...]]) -> list[Any]:
+        found = []
+        for row in converted(rows):
+            instance = model.from_db(alias, names, row[first : last + 1])
+            for name, index in notes:
+                setattr(instance, name, row[index])
+            found.append(instance)
+        return found
+
+    return _Statement(sql, parameters, instances)
+
+
+def insert(rows: Sequence[Model]) -> None:
+    """Insert rows of one model, whose keys are set, as many in a statement as it holds."""
+    if not rows:
+        return
+    model = type(rows[0])
+    fields = model._meta.concrete_fields
+    most = (connection.features.max_query_params or _MOST_PARAMETERS) // len(fields)
+    for start in range(0, len(rows), most):
+        portion = rows[start : start + most]
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _insertion(model, len(portion)),
+                [
+                    field.get_db_prep_save(getattr(row, field.attname), connection)
+                    for row in portion
+                    for field in fields
+                ],
+            )
+    for row in rows:
+        row._state.adding, row._state.db = False, connection.alias
+
+
+def update(row: Model, names: Sequence[str]) -> None:
+    """Store these fields of a row, by their attributes' names.
+
+    Raises:
+        DatabaseError: the row is gone.
+    """
+    model = type(row)
+    fields = [*map(_fields_of(model).__getitem__, names), model._meta.pk]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _change(model, tuple(names)),
+            [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields],
+        )
+        if cursor.rowcount != 1:
+            raise DatabaseError(f"There is no such {model.__name__} to update.")
+
+
+@cache
+def _insertion(model: type[Model], count: int) -> str:
+    columns = [_quoted(field.column) for field in model._meta.concrete_fields]
+    row = f"({', '.join(['%s'] * len(columns))})"
+    table = _quoted(model._meta.db_table)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * count)}"  # noqa: S608 (names of ours)
+
+
+@cache
+def _change(model: type[Model], names: tuple[str, ...]) -> str:
+    columns = ", ".join(f"{_quoted(_fields_of(model)[name].column)} = %s" for name in names)
+    table, key = _quoted(model._meta.db_table), _quoted(model._meta.pk.column)
+    return f"UPDATE {table} SET {columns} WHERE {key} = %s"  # noqa: S608 (names of ours)
+
+
+@cache
+def _fields_of(model: type[Model]) -> dict[str, Any]:
+    return {field.attname: field for field in model._meta.concrete_fields}
+
+
+def _quoted(name: str | None) -> str:
+    return connection.ops.quote_name(name or "")
+
+
+def _adapted(value: Any) -> Any:
+    """SQLite keeps times as text."""
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return value
