@@ -5,10 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
 from typing import Any
 
-from django.conf import settings
 from django.core import signing
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Field, Model, Q, QuerySet
@@ -18,6 +16,7 @@ from rest_framework.response import Response
 
 from sessions_app.api.query import Integer
 from sessions_app.errors import InvalidCursor
+from sessions_app.querysets import how_many_fit
 
 LIMIT = Integer(name="limit", low=1, high=200, default=50, description="How many at most.")
 CURSOR_DESCRIPTION = "`next_cursor` or `previous_cursor` of a page with the same filters."
@@ -62,7 +61,7 @@ class KeysetPagination(BasePagination):
             rows = [_Row(self._order.keys_of(row), row) for row in found]
             return rows[:limit], len(rows) > limit
         sizes = list(queryset.values_list("pk", "size", *self._order.attnames)[: limit + 1])
-        fitting = sizes[: min(limit, _how_many_fit([size for _, size, *_ in sizes]))]
+        fitting = sizes[: how_many_fit([size for _, size, *_ in sizes[:limit]])]
         loaded = queryset.in_bulk([pk for pk, *_ in fitting])
         # A row that was deleted meanwhile keeps its place, so that the walk goes on after it.
         rows = [_Row(tuple(keys), loaded.get(pk)) for pk, _, *keys in fitting]
@@ -164,12 +163,6 @@ def _turned(place: Place | None, *, backward: bool) -> Place | None:
     if place is None or place.backward == backward:
         return None
     return Place(place.keys, backward=backward, inclusive=not place.inclusive)
-
-
-def _how_many_fit(sizes: Sequence[int]) -> int:
-    """How many rows fill a page: at least one, since a row larger than a page must be readable."""
-    totals = accumulate(sizes)
-    return max(1, sum(total <= settings.MAX_PAGE_BYTES for total in totals))
 
 
 def _fingerprint(request: Request, order: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db import DatabaseError, connection
 from django.db.models import Expression, Model, QuerySet
+from django.db.models.query import ModelIterable
 
 Row = TypeVar("Row")
 
@@ -96,7 +97,7 @@ def _compiled(queryset: QuerySet[Any, Any]) -> _Statement:
     def converted(rows: list[tuple[Any, ...]]) -> Any:
         return compiler.apply_converters(rows, converters) if converters else rows
 
-    if compiler.klass_info is None:
+    if not issubclass(queryset._iterable_class, ModelIterable):
         make = getattr(queryset._iterable_class, "make", tuple)
         return _Statement(sql, parameters, lambda rows: list(map(make, converted(rows))))
     if compiler.klass_info.get("related_klass_infos"):

@@ -1,10 +1,11 @@
 """Reads. Each rule about what is seen, and as what, stands here once."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
+from django.conf import settings
 from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 from django.db.models.query import ValuesListIterable
@@ -105,6 +106,12 @@ class SessionQuerySet(QuerySet["Session"]):
         return self.filter(status=SessionStatus.DELETED, purged_at__isnull=True)
 
 
+def how_many_fit(sizes: Sequence[int]) -> int:
+    """How many rows fill a page: at least one, since a row larger than a page must be readable."""
+    fitting = sum(total <= settings.MAX_PAGE_BYTES for total in accumulate(sizes))
+    return min(len(sizes), max(1, fitting))
+
+
 def as_text(column: str) -> Cast:
     """A time as the text that `timestamps.rfc3339` takes."""
     return Cast(column, TextField())
@@ -150,17 +157,6 @@ class MessageQuerySet(QuerySet["Message"]):
             "run": run_id,
         }
         return self.filter(**{name: value for name, value in given.items() if value is not None})
-
-    def first_within(self, *, limit: int, max_bytes: int) -> tuple[list[int], bool]:
-        """The first sequences that fill a page, and whether more follow.
-
-        Sizes are read alone, so that no message is loaded in vain; one always fits, since a
-        message larger than a page must be readable.
-        """
-        sizes = list(self.values_list("sequence", "size")[: limit + 1])
-        totals = accumulate(size for _, size in sizes[:limit])
-        fitting = max(1, sum(total <= max_bytes for total in totals))
-        return [sequence for sequence, _ in sizes[:fitting]], len(sizes) > fitting
 
 
 class ToolCallQuerySet(QuerySet["ToolCall"]):

@@ -22,7 +22,11 @@ from sessions_app.api.message_shapes import (
 )
 from sessions_app.api.numbers import number_in_path
 from sessions_app.api.query import MAX_BIGINT, MAX_TEXT, Choice, Flag, Integer, Text
-from sessions_app.api.representations import reference_message, represent_message
+from sessions_app.api.representations import (
+    reference_messages,
+    represent_message,
+    represent_messages,
+)
 from sessions_app.api.schema import LOCATION
 from sessions_app.api.shapes import MessageOut, MessagePageOut
 from sessions_app.errors import InvalidRequest, pointer_token
@@ -101,17 +105,13 @@ class MessagesView(DomainView):
     )
     def get(self, request: Request, session_id: str) -> Response:
         given = dict(self.params)
-        manager = SessionManager(self.actor)
-        history = manager.read_history(
-            session_id=session_id, include_superseded=given.pop("include_superseded")
-        )
-        limit, order = given.pop("limit"), given.pop("order")
-        page = manager.read_page(
-            history=history.matching(**given), limit=limit, descending=order == "desc"
+        descending = given.pop("order") == "desc"
+        page = SessionManager(self.actor).read_page(
+            session_id=session_id, descending=descending, **given
         )
         return self.respond(
             {
-                "data": [represent_message(message) for message in page.messages],
+                "data": represent_messages(page.messages),
                 "first_sequence": page.first_sequence,
                 "last_sequence": page.last_sequence,
                 "has_more": page.has_more,
@@ -165,8 +165,8 @@ class MessagesView(DomainView):
         return self._appended(messages, kept)
 
     def _appended(self, messages: Sequence[Message], kept: Mapping[str, Any]) -> Response:
-        shape = reference_message if kept["minimal"] else represent_message
-        body = {"messages": [shape(message) for message in messages], **kept["facts"]}
+        listed = reference_messages(messages) if kept["minimal"] else represent_messages(messages)
+        body = {"messages": listed, **kept["facts"]}
         applied = {"Preference-Applied": "return=minimal"} if kept["minimal"] else {}
         return self.respond(body, headers=applied)
 

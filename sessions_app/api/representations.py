@@ -114,9 +114,9 @@ def represent_messages(messages: Iterable[Message | MessageRow]) -> JSONText:
     return JSONText(f"[{','.join(represent_message(message).text for message in messages)}]")
 
 
-def reference_message(message: Message) -> dict[str, Any]:
-    """A message by its names only, for ``Prefer: return=minimal``."""
-    return {"message_id": message.message_id, "sequence": message.sequence}
+def reference_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Messages by their names only, for ``Prefer: return=minimal``."""
+    return [{"message_id": each.message_id, "sequence": each.sequence} for each in messages]
 
 
 def represent_tool_call(call: ToolCall) -> dict[str, Any]:

@@ -3,16 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet
 
 from ..actors import EVERY_ACCOUNT, Actor
 from ..errors import NotFound
 from ..jsontext import JSONText
 from ..models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
-from ..prepared import Given, Prepared
-from ..querysets import MessageQuerySet, SessionQuerySet, ToolCallQuerySet
+from ..prepared import LIMIT, Given, Prepared
+from ..querysets import MessageQuerySet, SessionQuerySet, ToolCallQuerySet, how_many_fit
+from ..rows import MessageRow
 from ..states import SessionStatus
 from .locking import deleted
 from .memory import current_memory
@@ -60,7 +61,7 @@ _LOOKUPS = {
 class HistoryPage:
     """A page of the raw conversation; its bounds hold also if a message vanished meanwhile."""
 
-    messages: list[Message]
+    messages: list[MessageRow]
     first_sequence: int | None
     last_sequence: int | None
     has_more: bool
@@ -70,6 +71,26 @@ class HistoryPage:
 def _by_id(given: type[Given], everyone: bool) -> SessionQuerySet:
     account = EVERY_ACCOUNT if everyone else given("account")
     return Session.objects.owned_by(account).filter(pk=given("session_id"))
+
+
+def _history(
+    given: type[Given], include_superseded: bool, descending: bool, *narrowed: str
+) -> MessageQuerySet:
+    history = Message.objects.filter(session=given("session_id"))
+    shown = history.filter(removed_at=None) if include_superseded else history.live()
+    ordered = shown.order_by("-sequence" if descending else "sequence")
+    values: dict[str, Any] = {name: given(name) for name in narrowed}
+    return ordered.matching(**values)
+
+
+@Prepared
+def _sizes(given: type[Given], *shape: Any) -> QuerySet[Message, tuple[int, int]]:
+    return _history(given, *shape).values_list("sequence", "size")[:LIMIT]
+
+
+@Prepared
+def _messages(given: type[Given], *shape: Any) -> QuerySet[Message, MessageRow]:
+    return _history(given, *shape).filter(sequence__range=(given("first"), given("last"))).rows()
 
 
 class SessionReader:
@@ -121,18 +142,27 @@ class SessionReader:
     def read_page(
         self,
         *,
-        history: MessageQuerySet,
+        session_id: str,
         limit: int,
         descending: bool = False,
+        include_superseded: bool = False,
+        **narrowed: Any,
     ) -> HistoryPage:
-        """The first page of a history, which may be narrowed: as much of it as one answer holds."""
-        ordered = history.order_by("-sequence" if descending else "sequence")
-        sequences, more = ordered.first_within(limit=limit, max_bytes=settings.MAX_PAGE_BYTES)
-        if not sequences:
+        """A page of the raw conversation: as many messages as ``limit`` and one answer hold.
+
+        ``narrowed`` is what `MessageQuerySet.matching` takes. Sizes are read first, so that no
+        message is loaded in vain.
+        """
+        values = {name: value for name, value in narrowed.items() if value is not None}
+        values["session_id"] = self.get(session_id=session_id).session_id
+        shape = (include_superseded, descending, *sorted(narrowed.keys() & values.keys()))
+        sizes = _sizes.all(*shape, limit=limit + 1, **values)
+        fitting = how_many_fit([size for _, size in sizes[:limit]])
+        if not fitting:
             return HistoryPage([], None, None, has_more=False)
-        first, last = min(sequences), max(sequences)
-        rows = ordered.filter(sequence__range=(first, last)).defer("text")
-        return HistoryPage(list(rows), first, last, has_more=more)
+        ends = sizes[0][0], sizes[fitting - 1][0]
+        rows = _messages.all(*shape, first=min(ends), last=max(ends), **values)
+        return HistoryPage(rows, min(ends), max(ends), has_more=len(sizes) > fitting)
 
     def read_message(self, *, session_id: str, sequence: int) -> Message:
         """One message, whole; also one that was removed (its content is gone) or superseded."""
