@@ -179,8 +179,16 @@ class DomainView(APIView):
             response = self._answer(request)
         except Exception as error:  # noqa: BLE001 (handle_exception raises what it does not know)
             response = self.handle_exception(error)
-        self.response = self.finalize_response(request, response, *args, **kwargs)
-        return self.response
+        return self._finished(self.finalize_response(request, response, *args, **kwargs))
+
+    def _finished(self, response: Response) -> Response:
+        """Render at once, and untie what view, request and response are tied to each other by:
+        bodies of many megabytes would wait for the garbage collector."""
+        response.render()
+        response.renderer_context = None
+        self.request.parser_context = {}
+        self.__dict__.pop("head", None)  # bound to the view by Django, for views with a `get`
+        return response
 
     def _answer(self, request: Request) -> Response:
         method = request.method or ""
