@@ -2,24 +2,31 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.core import signing
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Field, Model, Q, QuerySet
+from django.db.models import DateTimeField, Field, Model, Q, QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from sessions_app.api.query import Integer
 from sessions_app.errors import InvalidCursor
+from sessions_app.prepared import LIMIT as OPEN_LIMIT
+from sessions_app.prepared import Given, Listing, Prepared
 from sessions_app.querysets import how_many_fit
+from sessions_app.timestamps import rfc3339
 
 LIMIT = Integer(name="limit", low=1, high=200, default=50, description="How many at most.")
 CURSOR_DESCRIPTION = "`next_cursor` or `previous_cursor` of a page with the same filters."
+
+# The values of a place in a prepared query.
+_KEYS = ("first_key", "second_key")
 
 _signer = signing.Signer(salt="dossier.pagination")
 
@@ -42,39 +49,59 @@ class KeysetPagination(BasePagination):
     """
 
     def paginate_queryset(
-        self, queryset: QuerySet[Any] | Sequence[Any], request: Request, view: Any = None
+        self, queryset: QuerySet[Any] | Sequence[Any] | Listing, request: Request, view: Any = None
     ) -> list[Any]:
-        if not isinstance(queryset, QuerySet):
+        if not isinstance(queryset, QuerySet | Listing):
             raise TypeError("A keyset needs a queryset.")
         given = request.query_params
         limit = LIMIT.read(given["limit"]) if "limit" in given else LIMIT.default
-        self._order = _Order(queryset)
+        self._order = _Order.of(queryset)
         self._fingerprint = _fingerprint(request, self._order.names)
         place = self._place(given["cursor"]) if "cursor" in given else None
-        rows, more = self._fetch(self._order.from_place(queryset, place), limit)
-        self._links(rows, place, more=more)
-        return [row.row for row in rows if row.row is not None]
+        if isinstance(queryset, Listing):
+            found = self._fetch_prepared(queryset, place, limit)
+        elif _has_field(queryset.model, "size"):
+            found = self._fetch_by_size(self._order.from_place(queryset, place), limit)
+        else:
+            found = self._fetch(self._order.from_place(queryset, place), limit)
+        self._links(found, place)
+        return found.rows
 
-    def _fetch(self, queryset: QuerySet[Any], limit: int) -> "tuple[list[_Row], bool]":
-        if not _has_field(queryset.model, "size"):
-            found = list(queryset[: limit + 1])
-            rows = [_Row(self._order.keys_of(row), row) for row in found]
-            return rows[:limit], len(rows) > limit
+    def _fetch_prepared(self, listing: Listing, place: Place | None, limit: int) -> "_Found":
+        keys = {} if place is None else dict(zip(_KEYS, place.keys, strict=False))
+        side = None if place is None else (place.backward, place.inclusive)
+        found = _pages_of(listing.build).all(
+            listing.order, side, *listing.shape, limit=limit + 1, **keys, **listing.values
+        )
+        return self._found(found, limit)
+
+    def _fetch(self, queryset: QuerySet[Any], limit: int) -> "_Found":
+        return self._found(list(queryset[: limit + 1]), limit)
+
+    def _found(self, rows: list[Any], limit: int) -> "_Found":
+        page = rows[:limit]
+        ends = (page[0], page[-1]) if page else ()
+        return _Found(page, [*map(self._order.keys_of, ends)], len(rows) > limit)
+
+    def _fetch_by_size(self, queryset: QuerySet[Any], limit: int) -> "_Found":
         sizes = list(queryset.values_list("pk", "size", *self._order.attnames)[: limit + 1])
         fitting = sizes[: how_many_fit([size for _, size, *_ in sizes[:limit]])]
         loaded = queryset.in_bulk([pk for pk, *_ in fitting])
         # A row that was deleted meanwhile keeps its place, so that the walk goes on after it.
-        rows = [_Row(tuple(keys), loaded.get(pk)) for pk, _, *keys in fitting]
-        return rows, len(sizes) > len(fitting)
+        rows = [loaded[pk] for pk, *_ in fitting if pk in loaded]
+        ends = [tuple(fitting[0][2:]), tuple(fitting[-1][2:])] if fitting else []
+        return _Found(rows, ends, len(sizes) > len(fitting))
 
-    def _links(self, rows: "list[_Row]", place: Place | None, *, more: bool) -> None:
+    def _links(self, found: "_Found", place: Place | None) -> None:
+        ends = found.ends
         backward = place is not None and place.backward
         if backward:
-            rows.reverse()
-        before = more if backward else place is not None
-        after = more if not backward else True
-        first = Place(rows[0].keys, backward=True) if rows else _turned(place, backward=True)
-        last = Place(rows[-1].keys) if rows else _turned(place, backward=False)
+            found.rows.reverse()
+            ends.reverse()
+        before = found.more if backward else place is not None
+        after = found.more if not backward else True
+        first = Place(ends[0], backward=True) if ends else _turned(place, backward=True)
+        last = Place(ends[-1]) if ends else _turned(place, backward=False)
         self.previous_cursor = self._cursor(first) if before and first else None
         self.next_cursor = self._cursor(last) if after and last else None
 
@@ -118,26 +145,56 @@ class KeysetPagination(BasePagination):
         ]
 
 
-@dataclass(frozen=True)
-class _Row:
-    keys: tuple[Any, ...]
-    row: Any
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Rows, the keys of the first and the last place, and whether more follow."""
+
+    rows: list[Any]
+    ends: list[tuple[Any, ...]]
+    more: bool
+
+
+@cache
+def _pages_of(build: Callable[..., QuerySet[Any, Any]]) -> Prepared[Any]:
+    """The pages of a listing; which side of which place is part of their shape."""
+
+    def page(
+        given: type[Given], order: Sequence[str], side: tuple[bool, bool] | None, *shape: Any
+    ) -> QuerySet[Any, Any]:
+        found = build(given, order, *shape)
+        if side is not None:
+            keys = tuple(map(given, _KEYS[: len(order)]))
+            found = _Order(found.model, order).from_place(found, Place(keys, *side))
+        return found[:OPEN_LIMIT]
+
+    return Prepared(page)
 
 
 class _Order:
-    """The queryset's ordering, as fields and a direction."""
+    """An ordering, as fields and a direction."""
 
-    def __init__(self, queryset: QuerySet[Any]) -> None:
-        self.names = [str(name) for name in queryset.query.order_by]
+    @classmethod
+    def of(cls, listed: QuerySet[Any] | Listing) -> "_Order":
+        names = listed.order if isinstance(listed, Listing) else listed.query.order_by
+        return cls(listed.model, [str(name) for name in names])
+
+    def __init__(self, model: type[Model], names: Sequence[str]) -> None:
+        self.names = names
         directions = {name.startswith("-") for name in self.names}
         if len(self.names) not in (1, 2) or len(directions) != 1:
             raise ValueError(f"A keyset needs one or two keys in one direction: {self.names}")
         self.descending = directions.pop()
-        self.fields = [_field(queryset.model, name.lstrip("-")) for name in self.names]
+        self.fields = [_field(model, name.lstrip("-")) for name in self.names]
         self.attnames = [field.attname for field in self.fields]
 
-    def keys_of(self, row: Model) -> tuple[Any, ...]:
-        return tuple(getattr(row, name) for name in self.attnames)
+    def keys_of(self, row: Any) -> tuple[Any, ...]:
+        """As `parsed` takes them: a time in a tuple is its column's text, which says no offset
+        on SQLite."""
+        keys = [getattr(row, name) for name in self.attnames]
+        return tuple(
+            rfc3339(key) if isinstance(field, DateTimeField) and isinstance(key, str) else key
+            for field, key in zip(self.fields, keys, strict=True)
+        )
 
     def parsed(self, keys: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(field.to_python(key) for field, key in zip(self.fields, keys, strict=True))

@@ -26,6 +26,7 @@ Row = TypeVar("Row")
 
 # What PostgreSQL's protocol allows; SQLite's limit is Django's to know.
 _MOST_PARAMETERS = 65_535
+_MOST_SHAPES = 100
 
 
 # Slice by this, and bring the value ``limit``: Django has no other way to leave a limit open. It
@@ -60,6 +61,20 @@ class _Statement:
             return self.shape(cursor.fetchall())
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is to be read in pages: a prepared query, in an order of its own.
+
+    ``build`` is called with `Given`, ``order`` and ``shape``, and makes the ordered queryset.
+    """
+
+    model: type[Model]
+    build: Callable[..., QuerySet[Any, Any]]
+    order: tuple[str, ...]
+    shape: tuple[Hashable, ...]
+    values: dict[str, Any]
+
+
 class Prepared(threading.local, Generic[Row]):
     """A queryset by its shape and its values; compiled once for each shape and thread.
 
@@ -74,6 +89,8 @@ class Prepared(threading.local, Generic[Row]):
         """All rows, as iterating over the queryset would give them."""
         statement = self._statements.get(shape)
         if statement is None:
+            if len(self._statements) == _MOST_SHAPES:  # clients choose among filters
+                self._statements.clear()
             statement = self._statements[shape] = _compiled(self._build(Given, *shape))
         return statement.execute(values)
 

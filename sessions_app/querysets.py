@@ -3,16 +3,15 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
+from django.db.models import Case, DateTimeField, F, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 from django.db.models.query import ValuesListIterable
 
 from .actors import EVERY_ACCOUNT, Actor
-from .folding import fold
-from .rows import MessageRow
+from .rows import MessageRow, SessionRow
 from .states import (
     INTERRUPTED_RUN,
     UNFINISHED_RUNS,
@@ -33,6 +32,10 @@ def owned(account: Any, *, path: str = "") -> Q:
 
 
 class SessionQuerySet(QuerySet["Session"]):
+    def rows(self) -> "QuerySet[Session, SessionRow]":
+        """As `SessionRow`."""
+        return _rows(self, SessionRow)
+
     def owned_by(self, account: Any) -> "SessionQuerySet":
         """Sessions of an account, by its id, or with `EVERY_ACCOUNT` all."""
         return self.filter(owned(account))
@@ -43,7 +46,7 @@ class SessionQuerySet(QuerySet["Session"]):
     def readable_by(self, actor: Actor) -> "SessionQuerySet":
         return self.owned_by(actor.read_scope)
 
-    def with_status(self, statuses: Collection[str], *, now: datetime) -> "SessionQuerySet":
+    def with_status(self, statuses: Collection[str], *, now: Any) -> "SessionQuerySet":
         """Sessions whose *effective* status is one of these (expiry is evaluated here)."""
         if {SessionStatus.ACTIVE, SessionStatus.EXPIRED} <= set(statuses):
             return self.filter(status__in=statuses)  # lapsed or not: both are wanted
@@ -56,7 +59,7 @@ class SessionQuerySet(QuerySet["Session"]):
             wanted |= lapsed
         return self.filter(wanted)
 
-    def with_run_status(self, statuses: Collection[str], *, now: datetime) -> "SessionQuerySet":
+    def with_run_status(self, statuses: Collection[str], *, now: Any) -> "SessionQuerySet":
         """Sessions whose newest run *is* in one of these statuses: past a deadline, interrupted.
 
         The deadline is its own while it is queued, the row's while it is the active run, and the
@@ -72,7 +75,7 @@ class SessionQuerySet(QuerySet["Session"]):
         current = Case(When(cut_off, then=Value(INTERRUPTED_RUN)), default=F("newest_run_status"))
         return self.alias(current_run_status=current).filter(current_run_status__in=statuses)
 
-    def with_metadata(self, terms: Iterable[str]) -> "SessionQuerySet":
+    def with_metadata(self, terms: Iterable[Any]) -> "SessionQuerySet":
         """Sessions whose metadata has all of these terms (see `services.metadata`)."""
         found = self
         for digest in terms:
@@ -85,9 +88,8 @@ class SessionQuerySet(QuerySet["Session"]):
         some = Q(open_tool_call_count__gt=0)
         return self.filter(some if wanted else ~some)
 
-    def mentioning(self, words: str) -> "SessionQuerySet":
-        """Sessions whose title or external id contains the words, or whose id begins so."""
-        folded = fold(words)
+    def mentioning(self, folded: Any) -> "SessionQuerySet":
+        """Sessions whose title or external id contains folded words, or whose id begins so."""
         return self.filter(Q(search_text__contains=folded) | Q(session_id__startswith=folded))
 
     def due(self, *, now: datetime) -> "SessionQuerySet":
@@ -112,28 +114,27 @@ def how_many_fit(sizes: Sequence[int]) -> int:
     return min(len(sizes), max(1, fitting))
 
 
-def as_text(column: str) -> Cast:
-    """A time as the text that `timestamps.rfc3339` takes."""
-    return Cast(column, TextField())
+def _rows(queryset: QuerySet[Any, Any], row: Any) -> Any:
+    """The queryset's rows as such tuples, each time in them as its column's text."""
+    fields = queryset.model._meta.get_fields()
+    times = {field.name for field in fields if isinstance(field, DateTimeField)}
+    columns = [Cast(name, TextField()) if name in times else name for name in row._fields]
+    found: Any = queryset.values_list(*columns)
 
+    class Rows(ValuesListIterable):
+        make = row._make
 
-class _MessageRows(ValuesListIterable):
-    make = MessageRow._make
+        def __iter__(self) -> Iterator[Any]:
+            return map(row._make, super().__iter__())
 
-    def __iter__(self) -> Iterator[MessageRow]:
-        return map(MessageRow._make, super().__iter__())
+    found._iterable_class = Rows
+    return found
 
 
 class MessageQuerySet(QuerySet["Message"]):
     def rows(self) -> "QuerySet[Message, MessageRow]":
         """As `MessageRow`."""
-        found: Any = self.values_list(
-            *("message_id", "session_id", "sequence", "role", "type", "body", "size", "run_id"),
-            "session_version",
-            *map(as_text, ("created_at", "removed_at", "superseded_at")),
-        )
-        found._iterable_class = _MessageRows
-        return cast("QuerySet[Message, MessageRow]", found)
+        return _rows(self, MessageRow)
 
     def live(self) -> "MessageQuerySet":
         """What lists and context show: neither removed nor superseded."""

@@ -21,3 +21,40 @@ class MessageRow(NamedTuple):
     created_at: str
     removed_at: str | None
     superseded_at: str | None
+
+
+class SessionRow(NamedTuple):
+    """What a session shows in a list; made by `SessionQuerySet.rows`."""
+
+    session_id: str
+    external_id: str | None
+    agent_id: str | None
+    user_id: str | None
+    title: str | None
+    status: str
+    metadata: JSONText
+    version: int
+    working_memory_version: int
+    last_sequence: int
+    message_count: int
+    tool_call_count: int
+    open_tool_call_count: int
+    run_count: int
+    active_run_id: str | None
+    active_run_deadline: str | None
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+    reasoning_tokens: int
+    cost_nanousd: int
+    idle_timeout_seconds: int | None
+    expires_at: str | None
+    created_at: str
+    updated_at: str
+    last_activity_at: str
+    closed_at: str | None
+    expired_at: str | None
+    deleted_at: str | None
+    parent_session_id: str | None
+    forked_at_sequence: int | None
+    imported_from: str | None

@@ -26,12 +26,21 @@ def parse_rfc3339(text: str) -> datetime:
         raise ValueError("outside the years 1 to 9999 in UTC") from error
 
 
+def instant(moment: datetime | str | None) -> datetime | None:
+    """A time that may be a column's text, or null."""
+    return _of_column(moment) if isinstance(moment, str) else moment
+
+
 def rfc3339(moment: datetime | str) -> str:
     """Write a timestamp: UTC, ``Z``, microseconds. A str is the text of a database's column, which
     is in UTC: to make an object of each would take longer than to read the rest of a page."""
     if isinstance(moment, str):
         if len(moment) in _WITH_MICROSECONDS:
             return f"{moment[:10]}T{moment[11:26]}Z"
-        moment = datetime.fromisoformat(moment)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment = _of_column(moment)
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def _of_column(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -70,10 +70,16 @@ class Usage:
         for field in fields(self):
             setattr(row, field.name, max(0, min(getattr(self, field.name), _MOST)))
 
-    def as_json(self) -> dict[str, Any]:
-        """The contract's ``usage`` object."""
-        tokens = {name: getattr(self, name) for name in TOKEN_FIELDS}
-        return {**tokens, "cost_usd": _decimal_string(self.cost_nanousd)}
+
+def usage_of(row: Any) -> dict[str, Any]:
+    """The contract's ``usage`` object, of whatever has the columns."""
+    return {
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cached_input_tokens": row.cached_input_tokens,
+        "reasoning_tokens": row.reasoning_tokens,
+        "cost_usd": _decimal_string(row.cost_nanousd),
+    }
 
 
 def _tokens(value: Any, pointer: str) -> int:
@@ -103,5 +109,7 @@ def _cost(value: Any, pointer: str) -> int:
 
 
 def _decimal_string(nanousd: int) -> str:
+    if not nanousd:
+        return "0"
     text = f"{nanousd // 10**9}.{nanousd % 10**9:09}"
     return text.rstrip("0").rstrip(".")

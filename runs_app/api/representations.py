@@ -12,7 +12,7 @@ from sessions_app.api.representations import (
     represent_tool_call,
 )
 from sessions_app.services.window import Window
-from sessions_app.usage import Usage
+from sessions_app.usage import usage_of
 
 
 def represent_run(run: Run, now: datetime) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def represent_run(run: Run, now: datetime) -> dict[str, Any]:
         "input": run.input,
         "output": run.output,
         "error": run.error,
-        "usage": Usage.of(run).as_json(),
+        "usage": usage_of(run),
         "metadata": run.metadata,
         "retry_of": run.retry_of_id,
         "parent_run_id": run.parent_run_id,

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from ..folding import fold
 from ..models import Session
 from ..states import SessionStatus
 from . import base, filters, values
@@ -162,7 +163,7 @@ class SessionAdmin(OperatedAdmin):
 
     def search(self, queryset: Any, term: str) -> QuerySet:
         """By the beginning of an id, or by a piece of the folded title or external id."""
-        return queryset.mentioning(term) | super().search(queryset, term)
+        return queryset.mentioning(fold(term)) | super().search(queryset, term)
 
     def page_context(self, request: HttpRequest, obj: Session) -> dict[str, Any]:
         return super().page_context(request, obj) | {"links": _links(request, obj)}

@@ -53,6 +53,7 @@ from sessions_app.api.etags import etag, if_match, none_match
 from sessions_app.api.query import MAX_TEXT, Parameter, Text, cleaned_text, read_query
 from sessions_app.errors import InvalidRequest
 from sessions_app.jsontext import JSONText
+from sessions_app.prepared import Listing
 from sessions_app.services.idempotency import Answer, Write, once
 from sessions_app.services.locking import write_transaction
 
@@ -129,10 +130,10 @@ class DomainView(APIView):
     def not_modified(self, version: int) -> Response:
         return Response(status=304, headers={"ETag": etag(version)})
 
-    def page(self, queryset: QuerySet[Any], represent: Callable[[Any], Any]) -> Response:
+    def page(self, listed: QuerySet[Any] | Listing, represent: Callable[[Any], Any]) -> Response:
         """One page of an ordered queryset (see `config.pagination`)."""
         paginator = self._paginator()
-        rows = paginator.paginate_queryset(queryset, self.request, view=self)
+        rows = paginator.paginate_queryset(listed, self.request, view=self)  # type: ignore[arg-type]
         return paginator.get_paginated_response([represent(row) for row in rows or ()])
 
     def rebuild(self, request: Request, kept: Any, *args: Any, **kwargs: Any) -> Response:
@@ -185,7 +186,7 @@ class DomainView(APIView):
         """Render at once, and untie what view, request and response are tied to each other by:
         bodies of many megabytes would wait for the garbage collector."""
         response.render()
-        response.renderer_context = None
+        response.renderer_context = None  # type: ignore[attr-defined]
         self.request.parser_context = {}
         self.__dict__.pop("head", None)  # bound to the view by Django, for views with a `get`
         return response

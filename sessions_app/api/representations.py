@@ -12,18 +12,18 @@ from typing import Any
 
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
-from sessions_app.rows import MessageRow
+from sessions_app.rows import MessageRow, SessionRow
 from sessions_app.services.tool_calls import error_of
 from sessions_app.states import SessionStatus, effective_status
-from sessions_app.timestamps import rfc3339
-from sessions_app.usage import Usage
+from sessions_app.timestamps import instant, rfc3339
+from sessions_app.usage import usage_of
 
 # How nearly every message begins: what it holds is known without parsing it.
 _USUAL = re.compile(r'\{"role":"[a-z]+","content":')
 
 
 def represent_session(
-    session: Session,
+    session: Session | SessionRow,
     memory: JSONText | None,
     now: datetime,
     *,
@@ -33,7 +33,8 @@ def represent_session(
 
     ``open_tool_calls`` are the first hundred ids of open calls.
     """
-    status = effective_status(session.status, expires_at=session.expires_at, now=now)
+    expires_at = instant(session.expires_at)
+    status = effective_status(session.status, expires_at=expires_at, now=now)
     lapsed = status != session.status
     body = {
         "object": "session",
@@ -54,15 +55,15 @@ def represent_session(
         "open_tool_call_count": session.open_tool_call_count,
         "open_tool_calls": list(open_tool_calls),
         "active_run_id": session.active_run_id if _run_is_alive(session, status, now) else None,
-        "usage": Usage.of(session).as_json(),
+        "usage": usage_of(session),
         "idle_timeout_seconds": session.idle_timeout_seconds,
-        "expires_at": session.expires_at,
-        "created_at": session.created_at,
-        "updated_at": session.updated_at,
-        "last_activity_at": session.last_activity_at,
-        "closed_at": session.closed_at,
-        "expired_at": session.expires_at if lapsed else session.expired_at,
-        "deleted_at": session.deleted_at,
+        "expires_at": _time(session.expires_at),
+        "created_at": rfc3339(session.created_at),
+        "updated_at": rfc3339(session.updated_at),
+        "last_activity_at": rfc3339(session.last_activity_at),
+        "closed_at": _time(session.closed_at),
+        "expired_at": _time(session.expires_at if lapsed else session.expired_at),
+        "deleted_at": _time(session.deleted_at),
         "parent_session_id": session.parent_session_id,
         "forked_at_sequence": session.forked_at_sequence,
         "imported_from": session.imported_from,
@@ -183,6 +184,10 @@ def joined(given: dict[str, Any], body: JSONText) -> JSONText:
     return JSONText(head if body.text == "{}" else f"{head[:-1]},{body.text[1:]}")
 
 
-def _run_is_alive(session: Session, status: SessionStatus, now: datetime) -> bool:
-    deadline = session.active_run_deadline
+def _time(moment: datetime | str | None) -> str | None:
+    return None if moment is None else rfc3339(moment)
+
+
+def _run_is_alive(session: Session | SessionRow, status: SessionStatus, now: datetime) -> bool:
+    deadline = instant(session.active_run_deadline)
     return status == SessionStatus.ACTIVE and (deadline is None or deadline > now)

@@ -139,8 +139,8 @@ class SessionsView(SessionDoor):
         given = dict(self.params)
         order = _KEYS[given.pop("order")]
         filters = SessionFilters(metadata=given.pop("metadata."), **given)
-        found = SessionManager(self.actor).find(filters=filters, now=now)
-        return self.page(found.order_by(*order), lambda row: represent_session(row, None, now))
+        found = SessionManager(self.actor).find(filters=filters, order=order, now=now)
+        return self.page(found, lambda row: represent_session(row, None, now))
 
     @extend_schema(
         operation_id="create_session",

@@ -3,17 +3,18 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
 from ..actors import EVERY_ACCOUNT, Actor
 from ..errors import NotFound
+from ..folding import fold
 from ..jsontext import JSONText
 from ..models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
-from ..prepared import LIMIT, Given, Prepared
+from ..prepared import LIMIT, Given, Listing, Prepared
 from ..querysets import MessageQuerySet, SessionQuerySet, ToolCallQuerySet, how_many_fit
-from ..rows import MessageRow
+from ..rows import MessageRow, SessionRow
 from ..states import SessionStatus
 from .locking import deleted
 from .memory import current_memory
@@ -73,6 +74,34 @@ def _by_id(given: type[Given], everyone: bool) -> SessionQuerySet:
     return Session.objects.owned_by(account).filter(pk=given("session_id"))
 
 
+class _FilterShape(NamedTuple):
+    """What of the filters changes the query, and not only its values."""
+
+    everyone: bool
+    compared: tuple[str, ...]
+    statuses: tuple[str, ...]
+    run_statuses: tuple[str, ...] | None
+    has_open_tool_calls: bool | None
+    term_count: int
+    mentions: bool
+
+
+def _found(
+    given: type[Given], order: tuple[str, str], shape: _FilterShape
+) -> QuerySet[Session, SessionRow]:
+    found = Session.objects.owned_by(EVERY_ACCOUNT if shape.everyone else given("account"))
+    found = found.filter(**{_LOOKUPS[name]: given(name) for name in shape.compared})
+    found = found.with_status(shape.statuses, now=given("now"))
+    found = found.with_metadata(given(f"term_{number}") for number in range(shape.term_count))
+    if shape.run_statuses is not None:
+        found = found.with_run_status(shape.run_statuses, now=given("now"))
+    if shape.has_open_tool_calls is not None:
+        found = found.with_open_tool_calls(shape.has_open_tool_calls)
+    if shape.mentions:
+        found = found.mentioning(given("words"))
+    return found.order_by(*order).rows()
+
+
 def _history(
     given: type[Given], include_superseded: bool, descending: bool, *narrowed: str
 ) -> MessageQuerySet:
@@ -113,18 +142,24 @@ class SessionReader:
             raise deleted(session)
         return session
 
-    def find(self, *, filters: SessionFilters, now: datetime) -> SessionQuerySet:
-        """Sessions as a list shows them: without what is only there to be searched."""
-        plain = {lookup: getattr(filters, name) for name, lookup in _LOOKUPS.items()}
-        found = Session.objects.readable_by(self.actor).defer("search_text")
-        found = found.filter(**{name: value for name, value in plain.items() if value is not None})
-        found = found.with_status(filters.status or UNDELETED, now=now)
-        found = found.with_metadata(metadata_term(*item) for item in filters.metadata.items())
-        if filters.run_status is not None:
-            found = found.with_run_status(filters.run_status, now=now)
-        if filters.has_open_tool_calls is not None:
-            found = found.with_open_tool_calls(filters.has_open_tool_calls)
-        return found if filters.q is None else found.mentioning(filters.q)
+    def find(self, *, filters: SessionFilters, order: tuple[str, str], now: datetime) -> Listing:
+        """Sessions that match at this moment, as a list shows them (`SessionRow`)."""
+        compared = {name: getattr(filters, name) for name in _LOOKUPS}
+        compared = {name: value for name, value in compared.items() if value is not None}
+        terms = [metadata_term(*item) for item in filters.metadata.items()]
+        account = self.actor.read_scope
+        shape = _FilterShape(
+            everyone=account is EVERY_ACCOUNT,
+            compared=tuple(compared),
+            statuses=tuple(filters.status or UNDELETED),
+            run_statuses=None if filters.run_status is None else tuple(filters.run_status),
+            has_open_tool_calls=filters.has_open_tool_calls,
+            term_count=len(terms),
+            mentions=filters.q is not None,
+        )
+        values: dict[str, Any] = {f"term_{number}": term for number, term in enumerate(terms)}
+        values |= {"account": account, "now": now, "words": fold(filters.q or ""), **compared}
+        return Listing(Session, _found, order, (shape,), values)
 
     def open_tool_calls(self, *, session: Session) -> list[str]:
         """The ids of the first hundred open calls of a session that was read already."""

@@ -16,6 +16,7 @@ from tests.domain import Desk, calling, calls_of, dump, user
 SESSION_READS = {
     "get": {},
     "read_history": {},
+    "read_page": {"limit": 1},
     "read_message": {"sequence": 1},
     "read_memory": {},
     "read_messages": {"sequences": [1]},

@@ -3,7 +3,7 @@ from decimal import Decimal
 import pytest
 
 from sessions_app.errors import InvalidRequest
-from sessions_app.usage import TOKEN_FIELDS, Usage
+from sessions_app.usage import TOKEN_FIELDS, Usage, usage_of
 from tests.domain import assistant, row, run_row, user
 
 MOST = 2**63 - 1
@@ -79,7 +79,7 @@ class TestArithmetic:
     def test_is_exact_for_money(self):
         """Ten times ten cents is one dollar, which binary fractions do not say."""
         total = sum((read(cost_usd="0.1") for _ in range(10)), Usage())
-        assert total.as_json()["cost_usd"] == "1"
+        assert usage_of(total)["cost_usd"] == "1"
 
     def test_is_false_only_when_nothing_was_spent(self):
         assert not Usage()
@@ -99,7 +99,7 @@ class TestAsJson:
         ],
     )
     def test_gives_money_as_a_decimal_string(self, nanousd, text):
-        assert Usage(cost_nanousd=nanousd).as_json()["cost_usd"] == text
+        assert usage_of(Usage(cost_nanousd=nanousd))["cost_usd"] == text
         assert Decimal(text) * 10**9 == nanousd
 
 
