@@ -14,11 +14,12 @@ from ..errors import AlreadyExists, DatabaseBusy, InvalidRequest, NotFound
 from ..ids import new_id
 from ..jsontext import clean_text
 from ..models import Session
+from ..prepared import insert
 from ..states import SessionStatus, Subject, effective_status
 from .lifecycle import record_event
 from .locking import lock_named, reschedule, touch
 from .memory import add_revision, complete_memory, encode_memory, merge_patch
-from .metadata import encode_metadata, index_metadata, index_text
+from .metadata import add_terms, encode_metadata, index_metadata, index_text
 
 MAX_IDLE_TIMEOUT = 315_360_000  # ten years
 _ATTEMPTS = 5
@@ -53,13 +54,9 @@ def create(new: NewSession, *, actor: Actor, now: datetime) -> tuple[Session, bo
         AlreadyExists: with the existing session's id.
         NotFound: the parent session is not the account's.
     """
-    session = _build(new, actor, now)
     if new.external_id is None:
-        session.save(force_insert=True)
-    elif existing := _insert_or_find(session):
-        return _resolve(existing, new, now)
-    _begin(session, new, actor, now)
-    return session, True
+        return _insert(_build(new, actor, now), new, actor), True
+    return _insert_or_find(new, actor, now)
 
 
 def change(session: Session, changes: SessionChanges, *, now: datetime) -> None:
@@ -121,9 +118,12 @@ def _build(new: NewSession, actor: Actor, now: datetime) -> Session:
     return session
 
 
-def _begin(session: Session, new: NewSession, actor: Actor, now: datetime) -> None:
+def _insert(session: Session, new: NewSession, actor: Actor) -> Session:
+    """What belongs to the session goes before it, since the session's row counts it: keys between
+    tables are checked at the transaction's end."""
+    now = session.created_at
     if new.metadata:
-        index_metadata(session)
+        add_terms(session)
     if new.working_memory is not None:
         whole = complete_memory(new.working_memory, pointer="/working_memory")
         add_revision(session, encode_memory(whole), actor=actor, run_id=None, version=1, now=now)
@@ -138,26 +138,23 @@ def _begin(session: Session, new: NewSession, actor: Actor, now: datetime) -> No
         version=session.version,
         now=now,
     )
-    session.save(update_fields=["event_count", "working_memory_version"])
+    insert([session])
+    return session
 
 
-def _insert_or_find(session: Session) -> Session | None:
+def _insert_or_find(new: NewSession, actor: Actor, now: datetime) -> tuple[Session, bool]:
     """Insert the session, or answer the one that has its external id.
 
     The winner of a race may be deleted, and its name free again, before the loser finds it. What is
     found is locked: a deletion must find, and empty, the idempotency record that this call leaves.
     """
     for _ in range(_ATTEMPTS):
-        if existing := _existing(session):
-            return existing
+        session = _build(new, actor, now)
+        if existing := lock_named(session.account_id, str(session.external_id)):
+            return _resolve(existing, new, now)
         with suppress(IntegrityError), transaction.atomic():
-            session.save(force_insert=True)
-            return None
+            return _insert(session, new, actor), True
     raise DatabaseBusy("Sessions with this external_id come and go at the same time.")
-
-
-def _existing(session: Session) -> Session | None:
-    return lock_named(session.account_id, str(session.external_id))
 
 
 def _resolve(existing: Session, new: NewSession, now: datetime) -> tuple[Session, bool]:

@@ -11,6 +11,7 @@ from ..errors import InvalidRequest, InvalidTransition
 from ..ids import new_id
 from ..jsontext import clean_text
 from ..models import Session, SessionEvent
+from ..prepared import insert
 from ..signals import run_lapsed, session_ended
 from ..states import SESSION_TRANSITIONS, SessionStatus, Subject, ToolCallStatus
 from .locking import locked_session, reschedule, touch
@@ -132,7 +133,7 @@ def record_event(
 ) -> None:
     """Append one lifecycle event to the session's own, gapless sequence."""
     session.event_count += 1
-    SessionEvent.objects.create(
+    event = SessionEvent(
         event_id=new_id("evt"),
         session=session,
         sequence=session.event_count,
@@ -146,6 +147,7 @@ def record_event(
         session_version=version,
         created_at=now,
     )
+    insert([event])
 
 
 def clean_reason(reason: str | None) -> str:

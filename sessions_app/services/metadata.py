@@ -31,6 +31,11 @@ def encode_metadata(metadata: Any, *, pointer: str = "/metadata") -> JSONText:
 def index_metadata(session: Session) -> None:
     """Make the terms of the session's metadata what they must be now."""
     MetadataTerm.objects.filter(session=session).delete()
+    add_terms(session)
+
+
+def add_terms(session: Session) -> None:
+    """Make the terms of a session that has none."""
     MetadataTerm.objects.bulk_create(
         MetadataTerm(session=session, digest=metadata_term(key, _as_filter(value)))
         for key, value in session.metadata.value.items()

@@ -26,6 +26,7 @@ from sessions_app.errors import (
 from sessions_app.models import Message, Session, SessionEvent
 from sessions_app.services import SessionManager, creation
 from sessions_app.services.creation import NewSession
+from sessions_app.services.locking import lock_named
 from sessions_app.states import SessionStatus
 from tests.races.load import together
 
@@ -200,14 +201,13 @@ class TestOneExternalId:
         winner, _ = manager.create(NewSession(external_id="fleeting"))
         looks = []
 
-        def existing(session: Session) -> Session | None:
-            looks.append(session)
+        def existing(account_id: int, external_id: str) -> Session | None:
+            looks.append(external_id)
             if len(looks) == 2:
                 race(partial(manager.delete, session_id=winner.session_id))
-            return None if len(looks) <= 2 else found(session)
+            return None if len(looks) <= 2 else lock_named(account_id, external_id)
 
-        found = creation._existing
-        monkeypatch.setattr(creation, "_existing", existing)
+        monkeypatch.setattr(creation, "lock_named", existing)
         session, created = manager.create(NewSession(external_id="fleeting", if_exists="return"))
         assert created
         assert session.session_id != winner.session_id
