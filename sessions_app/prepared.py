@@ -18,7 +18,8 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from django.db import DatabaseError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Model, QuerySet
 from django.db.models.query import ModelIterable
 
@@ -52,9 +53,14 @@ class _Statement:
     shape: Callable[[list[tuple[Any, ...]]], list[Any]]
 
     def execute(self, values: dict[str, Any]) -> list[Any]:
+        connection = _connection()
+        adapted = connection.ops.adapt_datetimefield_value
+        values = {
+            name: adapted(value) if isinstance(value, datetime) else value
+            for name, value in values.items()
+        }
         bound = [
-            _adapted(values[found.name]) if isinstance(found, Given) else found
-            for found in self.parameters
+            values[found.name] if isinstance(found, Given) else found for found in self.parameters
         ]
         with connection.cursor() as cursor:
             cursor.execute(self.sql, bound)
@@ -104,7 +110,7 @@ class Prepared(threading.local, Generic[Row]):
 
 
 def _compiled(queryset: QuerySet[Any, Any]) -> _Statement:
-    compiler = queryset.query.get_compiler(connection=connection)
+    compiler = queryset.query.get_compiler(connection=_connection())
     sql, parameters = compiler.as_sql()
     if f" LIMIT {LIMIT}" in sql:
         sql = sql.replace(f" LIMIT {LIMIT}", " LIMIT %s")
@@ -140,7 +146,7 @@ def insert(rows: Sequence[Model]) -> None:
     """Insert rows of one model, whose keys are set, as many in a statement as it holds."""
     if not rows:
         return
-    model = type(rows[0])
+    connection, model = _connection(), type(rows[0])
     fields = model._meta.concrete_fields
     most = (connection.features.max_query_params or _MOST_PARAMETERS) // len(fields)
     for start in range(0, len(rows), most):
@@ -164,7 +170,7 @@ def update(row: Model, names: Sequence[str]) -> None:
     Raises:
         DatabaseError: the row is gone.
     """
-    model = type(row)
+    connection, model = _connection(), type(row)
     fields = [*map(_fields_of(model).__getitem__, names), model._meta.pk]
     with connection.cursor() as cursor:
         cursor.execute(
@@ -196,11 +202,9 @@ def _fields_of(model: type[Model]) -> dict[str, Any]:
 
 
 def _quoted(name: str | None) -> str:
-    return connection.ops.quote_name(name or "")
+    return str(_connection().ops.quote_name(name or ""))
 
 
-def _adapted(value: Any) -> Any:
-    """SQLite keeps times as text."""
-    if isinstance(value, datetime):
-        return connection.ops.adapt_datetimefield_value(value)
-    return value
+def _connection() -> BaseDatabaseWrapper:
+    """This thread's, and not `django.db.connection`, which looks it up for every attribute."""
+    return connections[DEFAULT_DB_ALIAS]

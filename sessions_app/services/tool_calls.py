@@ -45,14 +45,14 @@ class Linker:
         """Read the earlier calls that these drafts may touch: a query only where one may exist."""
         answered = {result.tool_call_id for draft in drafts for result in draft.results}
         announced = {call.tool_call_id for draft in drafts for call in draft.calls}
-        calls = ToolCall.objects.filter(session=session)
         unanswered: Iterable[ToolCall] = ()
         recorded: Iterable[ToolCall] = ()
         if answered and session.tool_call_count:
-            unanswered = _with_ids(calls.unanswered_in_chat(), answered)
+            mine = ToolCall.objects.filter(session=session).unanswered_in_chat()
+            unanswered = _with_ids(mine, answered)
         if announced and session.open_tool_call_count:
-            mine = calls.open().filter(message_sequence=None).order_by("id")
-            recorded = _with_ids(mine, announced)
+            mine = ToolCall.objects.filter(session=session, message_sequence=None).open()
+            recorded = _with_ids(mine.order_by("id"), announced)
         return cls(session, version, now, _by_tool_call_id(unanswered), _by_tool_call_id(recorded))
 
     def add(self, message: Message, draft: Draft) -> None:
