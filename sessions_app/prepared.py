@@ -15,18 +15,15 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, Generic, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Model, QuerySet
 from django.db.models.query import ModelIterable
 
 Row = TypeVar("Row")
 
-# What PostgreSQL's protocol allows; SQLite's limit is Django's to know.
-_MOST_PARAMETERS = 65_535
 _MOST_SHAPES = 100
 
 
@@ -140,69 +137,6 @@ def _compiled(queryset: QuerySet[Any, Any]) -> _Statement:
         return found
 
     return _Statement(sql, parameters, instances)
-
-
-def insert(rows: Sequence[Model]) -> None:
-    """Insert rows of one model, whose keys are set, as many in a statement as it holds."""
-    if not rows:
-        return
-    connection, model = _connection(), type(rows[0])
-    fields = model._meta.concrete_fields
-    most = (connection.features.max_query_params or _MOST_PARAMETERS) // len(fields)
-    for start in range(0, len(rows), most):
-        portion = rows[start : start + most]
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _insertion(model, len(portion)),
-                [
-                    field.get_db_prep_save(getattr(row, field.attname), connection)
-                    for row in portion
-                    for field in fields
-                ],
-            )
-    for row in rows:
-        row._state.adding, row._state.db = False, connection.alias
-
-
-def update(row: Model, names: Sequence[str]) -> None:
-    """Store these fields of a row, by their attributes' names.
-
-    Raises:
-        DatabaseError: the row is gone.
-    """
-    connection, model = _connection(), type(row)
-    fields = [*map(_fields_of(model).__getitem__, names), model._meta.pk]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _change(model, tuple(names)),
-            [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields],
-        )
-        if cursor.rowcount != 1:
-            raise DatabaseError(f"There is no such {model.__name__} to update.")
-
-
-@cache
-def _insertion(model: type[Model], count: int) -> str:
-    columns = [_quoted(field.column) for field in model._meta.concrete_fields]
-    row = f"({', '.join(['%s'] * len(columns))})"
-    table = _quoted(model._meta.db_table)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * count)}"  # noqa: S608 (names of ours)
-
-
-@cache
-def _change(model: type[Model], names: tuple[str, ...]) -> str:
-    columns = ", ".join(f"{_quoted(_fields_of(model)[name].column)} = %s" for name in names)
-    table, key = _quoted(model._meta.db_table), _quoted(model._meta.pk.column)
-    return f"UPDATE {table} SET {columns} WHERE {key} = %s"  # noqa: S608 (names of ours)
-
-
-@cache
-def _fields_of(model: type[Model]) -> dict[str, Any]:
-    return {field.attname: field for field in model._meta.concrete_fields}
-
-
-def _quoted(name: str | None) -> str:
-    return str(_connection().ops.quote_name(name or ""))
 
 
 def _connection() -> BaseDatabaseWrapper:

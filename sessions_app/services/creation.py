@@ -14,8 +14,8 @@ from ..errors import AlreadyExists, DatabaseBusy, InvalidRequest, NotFound
 from ..ids import new_id
 from ..jsontext import clean_text
 from ..models import Session
-from ..prepared import insert
 from ..states import SessionStatus, Subject, effective_status
+from ..writes import insert
 from .lifecycle import record_event
 from .locking import lock_named, reschedule, touch
 from .memory import add_revision, complete_memory, encode_memory, merge_patch

@@ -18,16 +18,20 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError
 from django.utils import timezone
 
-from ..errors import DatabaseBusy, DossierError, IdempotencyInProgress, IdempotencyKeyReused
+from ..errors import (
+    DatabaseBusy,
+    DossierError,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+)
 from ..jsontext import JSONText
 from ..models import IdempotencyRecord
-from ..prepared import insert
 from ..states import SessionStatus
+from ..writes import insert
 from .locking import deleted, write_transaction
 
 # Each further attempt needs yet another writer that failed, or a record that lapsed, meanwhile.
 _ATTEMPTS = 5
-_LOCK_NOT_AVAILABLE = "55P03"
 _BODY, _KEPT = '{"body":', '{"kept":'
 
 
@@ -82,23 +86,34 @@ def once(write: Write, work: Callable[[], Answer | None]) -> Answer | None:
     _ = write.digest, write.fingerprint  # of a large body: computed before any lock is held
     for _ in range(_ATTEMPTS):
         try:
-            with write_transaction():
-                if (answer := work()) is not None:
-                    _record(write, answer)
-                return None
-        except _TakenError:
+            _attempt(write, work)
+        except (DossierError, _TakenError) as error:
+            # Of a refusal, too: what the first one did may be the reason.
             if (found := _recorded(write)) is not None:
                 return found
-        except DossierError:
-            # What the first one did may be why this one is refused.
-            if (found := _recorded(write)) is not None:
-                return found
-            raise
+            if isinstance(error, DossierError):
+                raise
+        else:
+            return None
     raise DatabaseBusy("Too many requests with this key fail at the same time.")
 
 
-def _record(write: Write, answer: Answer) -> None:
-    record = IdempotencyRecord(
+def _attempt(write: Write, work: Callable[[], Answer | None]) -> None:
+    try:
+        with write_transaction():
+            if (answer := work()) is not None:
+                insert([_record(write, answer)])
+    except (IntegrityError, OperationalError) as error:
+        if IdempotencyRecord._meta.db_table not in str(error):
+            raise
+        if isinstance(error, IntegrityError):
+            raise _TakenError from error
+        # Not committed yet, and longer than a lock is waited for.
+        raise IdempotencyInProgress("A request with this key is being worked on.") from error
+
+
+def _record(write: Write, answer: Answer) -> IdempotencyRecord:
+    return IdempotencyRecord(
         digest=write.digest,
         fingerprint=write.fingerprint,
         account=write.account,
@@ -108,14 +123,6 @@ def _record(write: Write, answer: Answer) -> None:
         answer=_wrapped(answer),
         created_at=timezone.now(),
     )
-    try:
-        insert([record])
-    except IntegrityError as error:
-        raise _TakenError from error
-    except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
-            raise
-        raise IdempotencyInProgress("A request with this key is being worked on.") from error
 
 
 def _wrapped(answer: Answer) -> JSONText | None:

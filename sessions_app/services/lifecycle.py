@@ -11,9 +11,9 @@ from ..errors import InvalidRequest, InvalidTransition
 from ..ids import new_id
 from ..jsontext import clean_text
 from ..models import Session, SessionEvent
-from ..prepared import insert
 from ..signals import run_lapsed, session_ended
 from ..states import SESSION_TRANSITIONS, SessionStatus, Subject, ToolCallStatus
+from ..writes import insert
 from .locking import locked_session, reschedule, touch
 from .tool_calls import close_open_calls
 

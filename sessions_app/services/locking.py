@@ -18,9 +18,10 @@ from ..errors import (
     VersionMismatch,
 )
 from ..models import Session
-from ..prepared import Given, Prepared, update
+from ..prepared import Given, Prepared
 from ..querysets import SessionQuerySet
 from ..states import SessionStatus
+from ..writes import gathering, update
 
 _inside: ContextVar[bool] = ContextVar("inside_write_transaction", default=False)
 
@@ -43,7 +44,7 @@ def write_transaction() -> Iterator[None]:
         return
     token = _inside.set(True)
     try:
-        with transaction.atomic():
+        with transaction.atomic(), gathering():
             yield
     finally:
         _inside.reset(token)

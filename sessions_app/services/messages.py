@@ -21,10 +21,10 @@ from ..errors import (
 from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
-from ..prepared import insert
 from ..querysets import MessageQuerySet
 from ..states import Subject
 from ..usage import Usage
+from ..writes import insert
 from .drafts import Draft, draft_message
 from .fencing import fence
 from .lifecycle import record_event
