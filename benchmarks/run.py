@@ -44,8 +44,8 @@ def run(options: Namespace, url: str) -> int:
             for work in growing_work(seeded, length):
                 bench.do(work, 1)
         print(
-            f"\nPeak memory (sum over processes): {product.peak_memory() / 2**20:.0f} MB; "
-            f"reference {reference.peak_memory() / 2**20:.0f} MB"
+            f"\nPeak memory of all processes: {product.peak_memory / 2**20:.0f} MB; "
+            f"reference {reference.peak_memory / 2**20:.0f} MB"
         )
     if bench.failed:
         print(f"\nRequests failed in: {', '.join(bench.failed)}")

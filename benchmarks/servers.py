@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,15 +31,17 @@ class Server:
 
     def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
         self.process, self.port = process, port
+        self.peak_memory = 0  # bytes
 
     def cpu_seconds(self) -> float:
         """User and system time of all its processes so far."""
         return sum(map(_cpu_seconds, _family(self.process.pid)))
 
-    def peak_memory(self) -> int:
-        """Bytes: the sum of each process's largest resident set. Pages that they share count in
-        each of them, so this is an upper bound."""
-        return sum(map(_peak_memory, _family(self.process.pid)))
+    def watch_memory(self, until: threading.Event) -> None:
+        """Look at the memory of all its processes twice a second, and keep the largest sum."""
+        while not until.wait(0.5):
+            now = sum(map(_memory, _family(self.process.pid)))
+            self.peak_memory = max(self.peak_memory, now)
 
 
 @contextlib.contextmanager
@@ -81,7 +84,14 @@ def _running(command: list[str], variables: dict[str, str], port: int) -> Iterat
     ) as process:
         try:
             _wait_for(port, process)
-            yield Server(process, port)
+            server, ended = Server(process, port), threading.Event()
+            watching = threading.Thread(target=server.watch_memory, args=[ended])
+            watching.start()
+            try:
+                yield server
+            finally:
+                ended.set()
+                watching.join()
         finally:
             _end(process)
 
@@ -128,9 +138,10 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def _peak_memory(pid: int) -> int:
+def _memory(pid: int) -> int:
+    """Its proportional set size: a page that forked processes share is counted once in all."""
     try:
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        found = re.search(r"\nPss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text())
     except OSError:
         return 0
     return int(found[1]) * 1024 if found else 0

@@ -26,8 +26,11 @@ _MOST_PARAMETERS = 65_535
 Statement = tuple[str, list[Any]]
 
 
-def insert(rows: Sequence[Model]) -> None:
-    """Insert rows of one model, whose keys are set, as many in a statement as it holds."""
+def insert(rows: Sequence[Model], *, or_update: Sequence[str] = ()) -> None:
+    """Insert rows of one model, whose keys are set, as many in a statement as it holds.
+
+    Of rows that are there already, the fields ``or_update`` are stored (by attribute name).
+    """
     if not rows:
         return
     connection, model = connections[DEFAULT_DB_ALIAS], type(rows[0])
@@ -40,7 +43,8 @@ def insert(rows: Sequence[Model]) -> None:
             for row in part
             for field in fields
         ]
-        _write(connection, (_insertion(model, len(part)), values), inserts=model)
+        sql = _insertion(model, len(part)) + _or_update(model, tuple(or_update))
+        _write(connection, (sql, values), inserts=model, updates=model if or_update else None)
     for row in rows:
         row._state.adding, row._state.db = False, connection.alias
 
@@ -174,6 +178,15 @@ def _idle(driver: Any) -> bool:
 def _insertion(model: type[Model], count: int) -> str:
     head, row = _insertion_parts(model)
     return f"{head} VALUES {', '.join([row] * count)}"
+
+
+@cache
+def _or_update(model: type[Model], names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    columns = [_quoted(_fields_of(model)[name].column) for name in names]
+    changes = ", ".join(f"{column} = EXCLUDED.{column}" for column in columns)
+    return f" ON CONFLICT ({_quoted(model._meta.pk.column)}) DO UPDATE SET {changes}"
 
 
 @cache

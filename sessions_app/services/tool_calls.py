@@ -12,6 +12,7 @@ from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
 from ..querysets import ToolCallQuerySet
 from ..states import FINAL_TOOL_CALLS, OPEN_TOOL_CALLS, TOOL_CALL_TRANSITIONS, ToolCallStatus
+from ..writes import insert
 from .drafts import Draft
 from .pairing import CallDraft, ResultDraft
 
@@ -70,8 +71,7 @@ class Linker:
 
     def store(self) -> None:
         """Write the new calls and the changed ones, and count them in the session."""
-        if self.changed:
-            _store(self.changed.values())
+        _store(self.changed.values())
         self.session.tool_call_count += self.made_count
 
     def _announce(self, message: Message, draft: CallDraft) -> ToolCall:
@@ -134,13 +134,8 @@ def _with_ids(calls: ToolCallQuerySet, tool_call_ids: set[str]) -> ToolCallQuery
 
 
 def _store(calls: Iterable[ToolCall]) -> None:
-    """Insert new calls and update the others, all in one statement.
-
-    `bulk_update` would write a branch for each row and column: seconds for a thousand results.
-    """
-    ToolCall.objects.bulk_create(
-        calls, update_conflicts=True, unique_fields=["id"], update_fields=_LINKED_FIELDS
-    )
+    """Insert new calls and update the others, all in one statement."""
+    insert(list(calls), or_update=_LINKED_FIELDS)
 
 
 def _by_tool_call_id(calls: Iterable[ToolCall]) -> dict[str, deque[ToolCall]]:
@@ -151,7 +146,7 @@ def _by_tool_call_id(calls: Iterable[ToolCall]) -> dict[str, deque[ToolCall]]:
 
 
 _LINKED_FIELDS = (
-    "run",
+    "run_id",
     "arguments",
     "message_sequence",
     "result_sequence",

@@ -282,7 +282,7 @@ class TestOfABatch:
         assert settings.MAX_MESSAGES_PER_BATCH == 1000
         with django_assert_max_num_queries(5):
             desk.append(session_id, user())
-        with django_assert_max_num_queries(25):  # SQLite inserts in portions
+        with django_assert_max_num_queries(5):
             desk.append(session_id, *[user()] * 1000)
 
 
