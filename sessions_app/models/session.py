@@ -95,6 +95,7 @@ class Session(UsageFields):
         on_delete=models.PROTECT,
         null=True,
         related_name="children",
+        db_index=False,  # `session_by_parent` leaves out those without one: nearly all
     )
     forked_at_sequence = models.BigIntegerField(_("forked at"), null=True)
     imported_from = models.CharField(_("imported from"), max_length=255, null=True)
@@ -127,6 +128,12 @@ class Session(UsageFields):
             # GET /sessions?order=created_at, either way.
             models.Index(
                 fields=["account", "created_at", "session_id"], name="session_by_creation"
+            ),
+            # GET /sessions?parent_session_id=…
+            models.Index(
+                fields=["parent_session"],
+                name="session_by_parent",
+                condition=Q(parent_session__isnull=False),
             ),
             # The sweep: what has lapsed, and what is still to be purged.
             models.Index(
