@@ -11,8 +11,9 @@ What is not a value but changes the SQL (an order, a limit, which filters there 
 arguments of the function beside ``given``, and one compilation for each. There must be few.
 """
 
+import re
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -27,9 +28,11 @@ Row = TypeVar("Row")
 _MOST_SHAPES = 100
 
 
-# Slice by this, and bring the value ``limit``: Django has no other way to leave a limit open. It
-# must be the statement's last parameter.
+# Slice by this, and bring the value ``limit``: Django has no other way to leave a limit open. In
+# subqueries, too, and as an offset: ``[LIMIT : LIMIT + 1]`` is the row behind so many.
 LIMIT = 2_147_483_629
+_WORD = re.compile(r"\w*", re.ASCII)
+_PLACES = re.compile(rf"%s|%\(\w+\)s|\b{LIMIT}\b")
 
 
 class Given(Expression):
@@ -41,6 +44,25 @@ class Given(Expression):
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
         return "%s", [self]
+
+
+class GivenList(Given):
+    """Values for an ``IN``: as many as an execution brings, but for none.
+
+    The last one is repeated up to a power of two: databases keep the plan of each text that they
+    are sent, and there are only so many lengths.
+    """
+
+    @property
+    def place(self) -> str:
+        return f"%({self.name})s"
+
+    def padded(self, values: Collection[Any]) -> list[Any]:
+        found = list(values)
+        return found + found[-1:] * ((1 << (len(found) - 1).bit_length()) - len(found))
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        return self.place, [self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +78,16 @@ class _Statement:
             name: adapted(value) if isinstance(value, datetime) else value
             for name, value in values.items()
         }
-        bound = [
-            values[found.name] if isinstance(found, Given) else found for found in self.parameters
-        ]
+        sql, bound = self.sql, []
+        for found in self.parameters:
+            if isinstance(found, GivenList):
+                several = found.padded(values[found.name])
+                sql = sql.replace(found.place, ", ".join(["%s"] * len(several)), 1)
+                bound += several
+            else:
+                bound.append(values[found.name] if isinstance(found, Given) else found)
         with connection.cursor() as cursor:
-            cursor.execute(self.sql, bound)
+            cursor.execute(sql, bound)
             return self.shape(cursor.fetchall())
 
 
@@ -108,10 +135,7 @@ class Prepared(threading.local, Generic[Row]):
 
 def _compiled(queryset: QuerySet[Any, Any]) -> _Statement:
     compiler = queryset.query.get_compiler(connection=_connection())
-    sql, parameters = compiler.as_sql()
-    if f" LIMIT {LIMIT}" in sql:
-        sql = sql.replace(f" LIMIT {LIMIT}", " LIMIT %s")
-        parameters = (*parameters, Given("limit"))
+    sql, parameters = _written_out(*compiler.as_sql())
     converters = compiler.get_converters([column for column, *_ in compiler.select])
 
     def converted(rows: list[tuple[Any, ...]]) -> Any:
@@ -137,6 +161,23 @@ def _compiled(queryset: QuerySet[Any, Any]) -> _Statement:
         return found
 
     return _Statement(sql, parameters, instances)
+
+
+def _written_out(sql: str, parameters: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The statement with a parameter where `LIMIT` stands, and with its constants as literals: of
+    them there is nothing to bind, and a planner can prove by them that a partial index serves."""
+    known, bound = iter(parameters), []
+
+    def literal_or_place(place: re.Match[str]) -> str:
+        value = Given("limit") if place[0] == str(LIMIT) else next(known)
+        if isinstance(value, str) and _WORD.fullmatch(value):
+            return f"'{value}'"
+        if type(value) is int:
+            return str(value)
+        bound.append(value)
+        return place[0].replace(str(LIMIT), "%s")
+
+    return _PLACES.sub(literal_or_place, sql), bound
 
 
 def _connection() -> BaseDatabaseWrapper:
