@@ -11,7 +11,7 @@ from django.db.models.functions import Cast
 from django.db.models.query import ValuesListIterable
 
 from .actors import EVERY_ACCOUNT, Actor
-from .rows import MessageRow, SessionRow
+from .rows import MessageRow, SessionRow, ToolCallRow
 from .states import (
     INTERRUPTED_RUN,
     UNFINISHED_RUNS,
@@ -19,7 +19,7 @@ from .states import (
 )
 
 if TYPE_CHECKING:
-    from .models import Message, Session, ToolCall  # noqa: F401  named in the bases below
+    from .models import Message, Session, ToolCall
 
 
 def owned(account: Any, *, path: str = "") -> Q:
@@ -161,6 +161,10 @@ class MessageQuerySet(QuerySet["Message"]):
 
 
 class ToolCallQuerySet(QuerySet["ToolCall"]):
+    def rows(self) -> "QuerySet[ToolCall, ToolCallRow]":
+        """As `ToolCallRow`."""
+        return _rows(self, ToolCallRow)
+
     def readable_by(self, actor: Actor) -> "ToolCallQuerySet":
         """Calls of sessions that the actor may read; a deleted session has none."""
         living = self.exclude(session__status=SessionStatus.DELETED)

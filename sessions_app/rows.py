@@ -23,6 +23,28 @@ class MessageRow(NamedTuple):
     superseded_at: str | None
 
 
+class ToolCallRow(NamedTuple):
+    """What a tool call shows; made by `ToolCallQuerySet.rows`."""
+
+    id: str
+    session_id: str
+    run_id: str | None
+    tool_call_id: str | None
+    name: str
+    arguments: JSONText | None
+    status: str
+    result: JSONText | None
+    error_type: str | None
+    error_message: str | None
+    size: int
+    message_sequence: int | None
+    result_sequence: int | None
+    started_at: str | None
+    finished_at: str | None
+    duration_ms: int | None
+    session_version: int
+
+
 class SessionRow(NamedTuple):
     """What a session shows in a list; made by `SessionQuerySet.rows`."""
 

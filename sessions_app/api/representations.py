@@ -12,7 +12,7 @@ from typing import Any
 
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
-from sessions_app.rows import MessageRow, SessionRow
+from sessions_app.rows import MessageRow, SessionRow, ToolCallRow
 from sessions_app.services.tool_calls import error_of
 from sessions_app.states import SessionStatus, effective_status
 from sessions_app.timestamps import instant, rfc3339
@@ -120,7 +120,7 @@ def reference_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return [{"message_id": each.message_id, "sequence": each.sequence} for each in messages]
 
 
-def represent_tool_call(call: ToolCall) -> dict[str, Any]:
+def represent_tool_call(call: ToolCall | ToolCallRow) -> dict[str, Any]:
     return {
         "object": "tool_call",
         "id": call.id,
@@ -134,8 +134,8 @@ def represent_tool_call(call: ToolCall) -> dict[str, Any]:
         "error": error_of(call),
         "message_sequence": call.message_sequence,
         "result_sequence": call.result_sequence,
-        "started_at": call.started_at,
-        "finished_at": call.finished_at,
+        "started_at": _time(call.started_at),
+        "finished_at": _time(call.finished_at),
         "duration_ms": call.duration_ms,
         "session_version": call.session_version,
     }

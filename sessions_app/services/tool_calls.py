@@ -11,6 +11,7 @@ from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
 from ..querysets import ToolCallQuerySet
+from ..rows import ToolCallRow
 from ..states import FINAL_TOOL_CALLS, OPEN_TOOL_CALLS, TOOL_CALL_TRANSITIONS, ToolCallStatus
 from ..writes import insert
 from .drafts import Draft
@@ -253,7 +254,7 @@ def move_call(session: Session, call: ToolCall, to: ToolCallStatus) -> None:
     call.status = to
 
 
-def error_of(call: ToolCall) -> dict[str, Any] | None:
+def error_of(call: ToolCall | ToolCallRow) -> dict[str, Any] | None:
     """The contract's ``error`` object."""
     if call.error_type is None and call.error_message is None:
         return None
