@@ -2,15 +2,15 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Case, DateTimeField, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, DateTimeField, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Least
 
 from sessions_app.actors import Actor
 from sessions_app.models import Message
 from sessions_app.querysets import owned
-from sessions_app.states import SessionStatus
+from sessions_app.states import INTERRUPTED_RUN, SessionStatus
 
 from .states import UNFINISHED, RunStatus
 
@@ -45,8 +45,13 @@ def _end_of_messages(order: str) -> Subquery:
     return Subquery(mine.values("sequence")[:1])
 
 
-def _lapsed(now: datetime) -> Q:
+def _lapsed(now: Any) -> Q:
     return Q(status__in=UNFINISHED, deadline__lte=now)
+
+
+def current_status(now: Any) -> Case:
+    """The *effective* status; needs `RunQuerySet.effective`."""
+    return Case(When(_lapsed(now), then=Value(INTERRUPTED_RUN)), default=F("status"))
 
 
 class RunQuerySet(QuerySet["Run"]):

@@ -7,7 +7,7 @@ from runs_app.models import Run
 from runs_app.services.packet import Packet
 from runs_app.states import UNFINISHED, effective_status
 from sessions_app.api.representations import (
-    represent_message,
+    represent_messages,
     represent_session,
     represent_tool_call,
 )
@@ -57,7 +57,7 @@ def represent_packet(packet: Packet, now: datetime) -> dict[str, Any]:
         ),
         "working_memory": packet.working_memory,
         "working_memory_version": session.working_memory_version,
-        "messages": [represent_message(message) for message in packet.window.messages],
+        "messages": represent_messages(packet.window.messages),
         "window": represent_window(packet.window),
         "open_tool_calls": [represent_tool_call(call) for call in packet.open_tool_calls],
         "tool_history": [represent_tool_call(call) for call in packet.tool_history],

@@ -3,17 +3,30 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db.models import Case, F, QuerySet, Value, When
 from django.utils import timezone
 
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Session, ToolCall
-from sessions_app.services.memory import current_memory
-from sessions_app.services.window import Window, read_window
+from sessions_app.prepared import Given, GivenList, Prepared
+from sessions_app.querysets import ToolCallQuerySet
+from sessions_app.rows import ToolCallRow
+from sessions_app.services.memory import current_memory_part, memory_of
+from sessions_app.services.survey import Entry, Survey, by_part, part, union
+from sessions_app.services.window import (
+    Window,
+    read_window,
+    window_parts,
+    window_shape,
+    window_values,
+)
 
 from ..models import Run
-from ..states import STARTED, RunStatus, effective_status
+from ..querysets import current_status
+from ..states import STARTED, RunStatus
 
 HISTORY_LENGTH = 20
 RUNS_LENGTH = 10
@@ -31,8 +44,8 @@ class Packet:
     working_memory: JSONText
     window: Window
     open_call_ids: list[str]
-    open_tool_calls: list[ToolCall]
-    tool_history: list[ToolCall]
+    open_tool_calls: list[ToolCallRow]
+    tool_history: list[ToolCallRow]
     runs: list[Run]
     active_run: Run | None
     interrupted_run: Run | None
@@ -46,61 +59,145 @@ def read_packet(*, session: Session, last_n: int, now: datetime | None = None) -
     newest unit of messages, which are always there. Sizes are read before rows, so that nothing
     is loaded in vain.
     """
-    survey = _Survey(session, now or timezone.now())
-    room = settings.MAX_PAGE_BYTES - survey.size_of_the_two
-    window = read_window(session, last_n=last_n, budget=room)
+    survey = _read_survey(session, last_n, now or timezone.now())
+    runs = _Runs(survey)
+    room = settings.MAX_PAGE_BYTES - runs.size_of_the_two
+    window = read_window(session, last_n=last_n, budget=room, survey=survey)
     budget = _Budget(room - sum(message.size for message in window.messages))
-    calls = ToolCall.objects.filter(session=session)
-    still_open, history = _call_sizes(session)
+    still_open = sorted((call_id, size) for call_id, size, *_ in survey["open"])
+    history = sorted(((call_id, size) for call_id, size, *_ in survey["history"]), reverse=True)
     shown_open = budget.take(still_open)
-    shown_runs = budget.take(survey.listed)
+    shown_runs = budget.take(runs.listed)
     shown_history = budget.take(history)
-    call_of = calls.in_bulk({*shown_open, *shown_history})
-    run_of = survey.load(shown_runs)
+    call_of = _load_calls(session, shown_open, shown_history)
+    run_of = _load_runs({*shown_runs, runs.active, runs.interrupted} - {None})
     return Packet(
         session=session,
-        working_memory=current_memory(session),
+        working_memory=memory_of(survey),
         window=window,
         open_call_ids=[call_id for call_id, _ in still_open],
         open_tool_calls=[call_of[call_id] for call_id in shown_open if call_id in call_of],
         tool_history=[call_of[call_id] for call_id in shown_history if call_id in call_of],
         runs=[run_of[run_id] for run_id in shown_runs if run_id in run_of],
-        active_run=run_of.get(survey.active),
-        interrupted_run=run_of.get(survey.interrupted),
+        active_run=run_of.get(runs.active),
+        interrupted_run=run_of.get(runs.interrupted),
         truncated=window.truncated or budget.exceeded,
     )
 
 
-class _Survey:
-    """The newest runs by what is needed to choose among them; none is loaded yet."""
+class _Shape(NamedTuple):
+    """What the session can have, by its own row: of nothing else the survey has a part."""
 
-    def __init__(self, session: Session, now: datetime) -> None:
-        self.runs = Run.objects.filter(session=session).effective()
-        outlines = self.runs.values_list(
-            "run_id",
-            "size",
-            "parent_run",
-            "status",
-            "deadline",  # type: ignore[misc]
-        )
-        rows = list(outlines.order_by("-run_id")[:_SURVEY_LENGTH]) if session.run_count else []
-        self.listed = [(run_id, size) for run_id, size, *_ in rows[:RUNS_LENGTH]]
-        if session.active_run_id not in (None, *(run_id for run_id, *_ in rows)):
-            rows += outlines.filter(pk=session.active_run_id)
-        status_of = {
-            run_id: effective_status(status, deadline=deadline, now=now)
-            for run_id, _, parent, status, deadline in rows
-            if parent is None
-        }
-        self.active = _first(status_of, STARTED)
-        self.interrupted = _first(status_of, {RunStatus.INTERRUPTED})
-        size_of = {run_id: size for run_id, size, *_ in rows}
-        self.size_of_the_two = sum(size_of.get(key, 0) for key in (self.active, self.interrupted))
+    window: tuple[int, bool]
+    history: bool
+    open_calls: bool
+    runs: int
+    active_run: bool
+    memory: bool
 
-    def load(self, run_ids: Iterable[str]) -> dict[str | None, Run]:
-        """These runs and the two."""
-        keys = {*run_ids, self.active, self.interrupted} - {None}
-        return {run.run_id: run for run in self.runs.filter(pk__in=keys)}
+
+def _read_survey(session: Session, last_n: int, now: datetime) -> Survey:
+    """All by which the packet's rows are chosen."""
+    shape = _Shape(
+        window=window_shape(session),
+        history=session.tool_call_count > 0,
+        open_calls=session.open_tool_call_count > 0,
+        runs=_SURVEY_LENGTH if session.run_count else 0,
+        active_run=session.active_run_id is not None,
+        memory=session.working_memory_version > 0,
+    )
+    rows = _survey.all(
+        shape,
+        **window_values(session, last_n),
+        memory_version=session.working_memory_version,
+        active_run_id=session.active_run_id,
+        now=now,
+    )
+    return by_part(rows)
+
+
+@Prepared
+def _survey(given: type[Given], shape: _Shape) -> QuerySet[Any, Any]:
+    parts = window_parts(given, *shape.window)
+    if shape.history:
+        parts.append(_call_part("history", _seen_calls(given).order_by("-id"), HISTORY_LENGTH))
+    if shape.open_calls:
+        oldest = _seen_calls(given).open().order_by("id")
+        parts.append(_call_part("open", oldest, OPEN_CALLS_LENGTH))
+    if shape.runs:
+        newest = Run.objects.filter(session=given("session_id")).order_by("-run_id")
+        parts.append(_run_part(given, run_id__in=newest.values("run_id")[: shape.runs]))
+    if shape.active_run:
+        parts.append(_run_part(given, run_id=given("active_run_id")))
+    if shape.memory:
+        parts.append(current_memory_part(given))
+    return union(parts)
+
+
+def _seen_calls(given: type[Given]) -> ToolCallQuerySet:
+    """Not those of messages that came after the session was read: the window does not hold them."""
+    calls = ToolCall.objects.filter(session=given("session_id"))
+    return calls.exclude(message_sequence__gt=given("last"))
+
+
+def _call_part(name: str, calls: ToolCallQuerySet, length: int) -> QuerySet[Any, Any]:
+    first = ToolCall.objects.filter(id__in=calls.values("id")[:length])
+    return part(name, first, key=F("id"), number=F("size"))
+
+
+def _run_part(given: type[Given], **which: Any) -> QuerySet[Any, Any]:
+    """Runs by what is needed to choose among them: only of top-level ones, the status."""
+    status = Case(When(parent_run=None, then=current_status(given("now"))), default=Value(""))
+    runs = Run.objects.filter(**which).effective()
+    return part("run", runs, key=F("run_id"), number=F("size"), text=status)
+
+
+def _load_calls(
+    session: Session, still_open: Sequence[str], history: Sequence[str]
+) -> dict[str, ToolCallRow]:
+    """The calls by their ids. Each list was all that there is between its ends, so that it is read
+    as a range; a call that has ended since is no longer among the open ones."""
+    ends: dict[str, str] = {}
+    for name, ids in (("open", still_open), ("history", history)):
+        if ids:
+            ends |= {f"{name}_from": min(ids), f"{name}_to": max(ids)}
+    shape = (bool(still_open), bool(history))
+    rows = _calls.all(*shape, session_id=session.session_id, **ends) if ends else []
+    return {call.id: call for call in rows}
+
+
+@Prepared
+def _calls(given: type[Given], still_open: bool, history: bool) -> QuerySet[ToolCall, ToolCallRow]:
+    calls = ToolCall.objects.filter(session=given("session_id"))
+    parts = []
+    if still_open:
+        parts.append(calls.open().filter(id__range=(given("open_from"), given("open_to"))))
+    if history:
+        parts.append(calls.filter(id__range=(given("history_from"), given("history_to"))))
+    return union([rows.rows() for rows in parts])
+
+
+def _load_runs(run_ids: Collection[str | None]) -> dict[str | None, Run]:
+    """The runs by their ids; a purge may have taken them."""
+    return {run.run_id: run for run in _runs.all(run_ids=run_ids)} if run_ids else {}
+
+
+@Prepared
+def _runs(given: type[Given]) -> QuerySet[Run]:
+    return Run.objects.filter(run_id__in=[GivenList("run_ids")]).effective()
+
+
+class _Runs:
+    """The newest runs, by what they are now; none is loaded yet."""
+
+    def __init__(self, survey: Survey) -> None:
+        # The active one may be there twice.
+        newest = sorted(set(survey["run"]), reverse=True)
+        self.listed = [(run_id, size) for run_id, size, *_ in newest[:RUNS_LENGTH]]
+        self.active = _first(newest, STARTED)
+        self.interrupted = _first(newest, {RunStatus.INTERRUPTED})
+        the_two = {self.active, self.interrupted}
+        self.size_of_the_two = sum(size for run_id, size, *_ in newest if run_id in the_two)
 
 
 class _Budget:
@@ -122,21 +219,6 @@ class _Budget:
         return taken
 
 
-def _call_sizes(session: Session) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """The oldest open calls and the newest calls, by id and size.
-
-    Not those of messages that came after the session was read: the window does not hold them.
-    """
-    calls = ToolCall.objects.filter(session=session)
-    calls = calls.exclude(message_sequence__gt=session.last_sequence)
-    still_open = calls.open().order_by("id").values_list("id", "size")[:OPEN_CALLS_LENGTH]
-    newest = calls.order_by("-id").values_list("id", "size")[:HISTORY_LENGTH]
-    return (
-        list(still_open) if session.open_tool_call_count else [],
-        list(newest) if session.tool_call_count else [],
-    )
-
-
-def _first(status_of: dict[str, RunStatus], statuses: Collection[RunStatus]) -> str | None:
-    """The newest run with one of these statuses."""
-    return next((run_id for run_id, status in status_of.items() if status in statuses), None)
+def _first(runs: Iterable[Entry], statuses: Collection[str]) -> str | None:
+    """The first run with one of these statuses."""
+    return next((run_id for run_id, _, _, status in runs if status in statuses), None)

@@ -5,13 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.db.models import F, QuerySet
 
 from ..actors import Actor
 from ..errors import InvalidRequest, PayloadTooLarge, pointer_token
 from ..jsontext import JSONText
 from ..models import Session, WorkingMemoryRevision
+from ..prepared import Given
 from .fencing import fence
 from .locking import touch, version_mismatch
+from .survey import Survey, part
 
 _TEXTS = ("goal", "next_action")
 _LISTS = ("plan", "completed", "errors", "important_files")
@@ -72,6 +75,19 @@ def current_memory(session: Session) -> JSONText:
     """The current document, whole."""
     revision = current_revision(session)
     return revision.memory if revision else JSONText.of(empty_memory())
+
+
+def current_memory_part(given: type[Given]) -> QuerySet[Any, Any]:
+    """Of a survey: the current document, of a session that has one."""
+    current = WorkingMemoryRevision.objects.filter(
+        session=given("session_id"), version=given("memory_version")
+    )
+    return part("memory", current, text=F("memory"))
+
+
+def memory_of(survey: Survey) -> JSONText:
+    """The current document, as a survey with `current_memory_part` found it."""
+    return JSONText(survey["memory"][0][3]) if survey["memory"] else JSONText.of(empty_memory())
 
 
 def check_memory_version(session: Session, if_match: int | None) -> None:

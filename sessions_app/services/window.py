@@ -11,11 +11,17 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
+from operator import attrgetter
+from typing import Any
 
 from django.conf import settings
+from django.db.models import F, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from ..models import Message, Session, ToolCall
-from ..querysets import MessageQuerySet
+from ..prepared import LIMIT, Given, GivenList, Prepared
+from ..rows import MessageRow
+from .survey import Survey, by_part, part, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,7 @@ class Window:
     ``truncated`` tells that bytes, not ``last_n``, ended it.
     """
 
-    messages: list[Message]
+    messages: list[MessageRow]
     first_sequence: int | None
     last_sequence: int | None
     omitted_before: int
@@ -40,27 +46,35 @@ class Window:
 BYTES_PER_TOKEN = 4
 # A session that is opened by more than this is cut there: a packet has an end.
 MAX_HEAD = 1000
-# Sizes and calls of so many more messages are read at once, so that a unit that begins before
+# Sizes and links of so many more messages are read at once, so that a unit that begins before
 # the newest ``last_n`` costs no further query unless it is longer than that.
 _MARGIN = 64
 
+_SIZE = {"number": F("sequence"), "other": F("size")}
+_PAIR = {"number": F("message_sequence"), "other": F("result_sequence")}
+_SEQUENCE = attrgetter("sequence")
 
-def read_window(session: Session, *, last_n: int, budget: int | None = None) -> Window:
+
+def read_window(
+    session: Session, *, last_n: int, budget: int | None = None, survey: Survey | None = None
+) -> Window:
     """Read the window of at most ``last_n`` messages, besides those that open the session.
 
     ``session`` was read first: what was appended since is not part of it. ``budget`` is how many
-    bytes it may hold (``MAX_PAGE_BYTES``); the newest unit may exceed it.
+    bytes it may hold (``MAX_PAGE_BYTES``); the newest unit may exceed it. ``survey`` is what a
+    larger one found of `window_parts`.
     """
-    live = Message.objects.filter(session=session).live()
+    if survey is None:
+        values = window_values(session, last_n)
+        survey = by_part(_survey.all(*window_shape(session), **values))
     room = settings.MAX_PAGE_BYTES if budget is None else budget
-    head, head_size, head_was_cut = _read_head(session, live, room)
-    body = _Body(session, live)
-    newest = body.read_newest(last_n + _MARGIN)[:last_n]
+    head, head_size, head_was_cut = _fit_head(survey, room)
+    body = _Body(session, survey)
+    newest = body.newest[:last_n]
     chosen, was_cut = _choose(body, newest, last_n=last_n, budget=room - head_size)
-    kept = live.filter(sequence__in=[*head, *chosen]).order_by("sequence")
-    messages = list(kept.defer("text"))
-    omitted = session.message_count - len(messages)
     gapless = list(takewhile(chosen.__contains__, newest))
+    messages = _load(session, head, gapless, chosen.difference(gapless))
+    omitted = session.message_count - len(messages)
     covered = gapless if omitted else [message.sequence for message in messages]
     return Window(
         messages=messages,
@@ -72,14 +86,100 @@ def read_window(session: Session, *, last_n: int, budget: int | None = None) -> 
     )
 
 
-def _read_head(session: Session, live: MessageQuerySet, budget: int) -> tuple[list[int], int, bool]:
+def window_shape(session: Session) -> tuple[int, bool]:
+    """Which parts a window's survey has: how many opening messages to look at, and calls."""
+    return (MAX_HEAD + 1 if session.head_sequence else 0), session.tool_call_count > 0
+
+
+def window_values(session: Session, last_n: int) -> dict[str, Any]:
+    """What `window_parts` are given."""
+    return {
+        "session_id": session.session_id,
+        "head": session.head_sequence,
+        "body": session.head_sequence + 1,
+        "last": session.last_sequence,
+        "limit": last_n + _MARGIN - 1,
+    }
+
+
+def window_parts(given: type[Given], head_length: int, has_calls: bool) -> list[QuerySet[Any, Any]]:
+    """What a window is chosen by: sizes of messages, and which answers what.
+
+    Each range has two ends: PostgreSQL takes half a range whose end it does not know for a third
+    of the table. The pairs are those whose result is in the range: then the call is, too, or it
+    comes before.
+    """
+    live = Message.objects.filter(session=given("session_id")).live()
+    body = live.filter(sequence__range=(given("body"), given("last")))
+    lowest = body.order_by("-sequence").values("sequence")[LIMIT : LIMIT + 1]
+    newest = (Coalesce(Subquery(lowest), given("body")), given("last"))
+    parts = [part("body", live.filter(sequence__range=newest), **_SIZE)]
+    if head_length:
+        opening = live.filter(sequence__range=(1, given("head")))
+        end = opening.order_by("sequence").values("sequence")[head_length - 1 : head_length]
+        first = (1, Coalesce(Subquery(end), given("head")))
+        parts.append(part("head", live.filter(sequence__range=first), **_SIZE))
+    if has_calls:
+        calls = ToolCall.objects.filter(session=given("session_id"), result_sequence__range=newest)
+        parts.append(part("pair", calls, **_PAIR))
+    return parts
+
+
+@Prepared
+def _links(given: type[Given]) -> QuerySet[Any, Any]:
+    """Sizes and pairs of some messages. What is asked of sequences by ``IN`` is asked by nothing
+    else of that column: beside ``IS NOT NULL`` SQLite walks through the whole session instead."""
+    among: Any = [GivenList("sequences")]
+    live = Message.objects.filter(session=given("session_id")).live()
+    calls = ToolCall.objects.filter(session=given("session_id"))
+    return union(
+        [
+            part("body", live.filter(sequence__in=among), **_SIZE),
+            part("pair", calls.filter(message_sequence__in=among), **_PAIR),
+            part("pair", calls.filter(result_sequence__in=among), **_PAIR),
+        ]
+    )
+
+
+@Prepared
+def _survey(given: type[Given], *shape: Any) -> QuerySet[Any, Any]:
+    return union(window_parts(given, *shape))
+
+
+def _fit_head(survey: Survey, budget: int) -> tuple[list[int], int, bool]:
     """The sequences that open the session, their size, and whether some were left out."""
-    if not session.head_sequence:
-        return [], 0, False
-    rows = live.filter(sequence__lte=session.head_sequence).order_by("sequence")
-    sizes = dict(rows.values_list("sequence", "size")[: MAX_HEAD + 1])
+    sizes = dict(sorted((sequence, size) for _, sequence, size, _ in survey["head"]))
     totals = [total for total in accumulate(sizes.values()) if total <= budget][:MAX_HEAD]
     return list(sizes)[: len(totals)], max(totals, default=0), len(totals) < len(sizes)
+
+
+def _load(
+    session: Session, head: Collection[int], gapless: Collection[int], strays: Collection[int]
+) -> list[MessageRow]:
+    """These messages, oldest first: all up to the head's end, all of a range, and some between."""
+    if not (head or gapless):
+        return []
+    rows = _rows.all(
+        bool(head),
+        bool(strays),
+        session_id=session.session_id,
+        head=max(head, default=0),
+        first=min(gapless, default=0),
+        last=max(gapless, default=0),
+        strays=strays,
+    )
+    return sorted(rows, key=_SEQUENCE)
+
+
+@Prepared
+def _rows(given: type[Given], head: bool, strays: bool) -> QuerySet[Message, MessageRow]:
+    live = Message.objects.filter(session=given("session_id")).live()
+    parts = [live.filter(sequence__range=(given("first"), given("last")))]
+    if head:
+        parts.append(live.filter(sequence__range=(1, given("head"))))
+    if strays:
+        parts.append(live.filter(sequence__in=[GivenList("strays")]))
+    return union([rows.rows() for rows in parts])
 
 
 def _choose(
@@ -104,28 +204,19 @@ class _Body:
     """What is known of the messages after the head: their sizes, and which belong together.
 
     A message may answer calls of several others, and make calls itself: belonging is transitive.
-    What is asked of sequences by ``IN`` is asked by nothing else of that column: beside a range
-    or ``IS NOT NULL`` SQLite walks through the whole session instead.
     """
 
-    def __init__(self, session: Session, live: MessageQuerySet) -> None:
-        self.live = live
-        self.calls = ToolCall.objects.filter(session=session)
-        self.has_calls = session.tool_call_count > 0
-        self.before, self.last = session.head_sequence, session.last_sequence
+    def __init__(self, session: Session, survey: Survey) -> None:
+        self.session = session
         self.sizes: dict[int, int | None] = {}  # None: not to be seen
         self.neighbours: dict[int, set[int]] = defaultdict(set)
-
-    def read_newest(self, count: int) -> list[int]:
-        """The newest sequences, newest first; each is known from now on."""
-        found = self.live.filter(sequence__gt=self.before, sequence__lte=self.last)
-        newest = found.order_by("-sequence").values_list("sequence", "size")
-        self.sizes = dict(newest[:count])
-        self._read_pairs(self.sizes)
-        return list(self.sizes)
+        self._take(survey)
+        self.newest = sorted(self.sizes, reverse=True)
 
     def unit_of(self, sequence: int, *, at_most: int) -> set[int] | None:
         """The messages that stand or fall with this one; None if they are more than that."""
+        if sequence not in self.neighbours:
+            return {sequence} if at_most else None
         unit: set[int] = set()
         reached = {sequence}
         while reached:
@@ -142,19 +233,16 @@ class _Body:
         return sum(self.sizes[sequence] or 0 for sequence in unit)
 
     def _learn(self, sequences: Collection[int]) -> None:
+        """Look behind the survey: of what is in its range, all is known."""
         self.sizes |= dict.fromkeys(sequences)
-        within = [number for number in sequences if self.before < number <= self.last]
-        if within:
-            found = self.live.filter(sequence__in=within).values_list("sequence", "size")
-            self.sizes |= dict(found)
-            self._read_pairs(within)
+        head = self.session.head_sequence
+        if before := [number for number in sequences if head < number < self.newest[-1]]:
+            rows = _links.all(session_id=self.session.session_id, sequences=before)
+            self._take(by_part(rows))
 
-    def _read_pairs(self, sequences: Collection[int]) -> None:
-        if not (sequences and self.has_calls):
-            return
-        pairs = self.calls.values_list("message_sequence", "result_sequence")
-        made = pairs.filter(message_sequence__in=sequences)
-        for call, result in made.union(pairs.filter(result_sequence__in=sequences), all=True):
-            if call is not None and result is not None:
+    def _take(self, survey: Survey) -> None:
+        self.sizes |= {sequence: size for _, sequence, size, _ in survey["body"]}
+        for _, call, result, _ in survey["pair"]:
+            if result is not None:
                 self.neighbours[call].add(result)
                 self.neighbours[result].add(call)

@@ -1,12 +1,15 @@
 """What a packet holds, and that it keeps its size."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import pytest
 
+from runs_app.models import Run
 from runs_app.services import packet as module
 from runs_app.services.packet import Packet, read_packet
+from sessions_app.rows import ToolCallRow
 from tests.domain import NOON, Desk, assistant, calling, later, result, row, user
 
 LARGE = 1000
@@ -16,8 +19,8 @@ def packet_of(session_id: str, *, last_n: int = 50, now: datetime = NOON) -> Pac
     return read_packet(session=row(session_id), last_n=last_n, now=now)
 
 
-def ids(rows: list[Any]) -> list[str]:
-    return [each.pk for each in rows]
+def ids(rows: Sequence[Run | ToolCallRow]) -> list[str]:
+    return [each.run_id if isinstance(each, Run) else each.id for each in rows]
 
 
 class TestAPacket:

@@ -1,10 +1,12 @@
 """The resume packet over the API, read without a transition."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 from time_machine import Traveller
 
 from sessions_app.models import Session, SessionEvent
@@ -203,33 +205,69 @@ class TestItsETag:
         assert api.get(path, If_None_Match='"2"').status_code == 200
 
 
+# What authenticates is kept in production; a test's transactions are savepoints.
+AUTHENTICATION, TRANSACTION = 2, 2
+
+
 class TestItsCost:
     def filled(self, count: int) -> Session:
-        session = make_session(account=make_account("agent"))
-        for start in range(0, count, 500):
-            turns = [user(), calling("c"), result("c"), assistant()] * (
-                min(500, count - start) // 4
-            )
-            add_messages({"role": "system", "content": ""}, *turns, session=session)
-        for number in range(count // 10):
-            run = make_run(session=session, if_active="cancel")
-            make_tool_call(session=session, name=f"t{number}", run_id=run.pk)
+        """A session with all that a packet can hold: a head, calls answered late and not at all,
+        an interrupted run and an active one, working memory."""
+        session = make_session(account=make_account("agent"), working_memory={"goal": "G"})
+        make_run(session=session, now=timezone.now() - timedelta(hours=1))
+        run = make_run(session=session)
+        more: dict[str, Any] = {"session": session, "run_id": run.pk}
+        add_messages({"role": "system", "content": "Rules."}, **more)
+        for start in range(0, count, 400):
+            turn = [user(), calling("a", "b"), result("b"), assistant()]
+            add_messages(*turn * (min(400, count - start) // 4), **more)
+        for number in range(40):
+            make_tool_call(name=f"t{number}", **more)
+        add_messages(calling("late"), *[user()] * 60, result("late"), **more)
         return session
 
-    def test_is_the_same_at_ten_messages_and_at_two_thousand(
-        self, api: APIClient, django_assert_num_queries: Any
+    @pytest.mark.parametrize("count", [8, 2000])
+    def test_is_five_statements_of_any_session(
+        self, api: APIClient, django_assert_num_queries: Any, count: int
     ) -> None:
-        for count in (12, 2000):
-            session = self.filled(count)
-            # Token, permissions, session; newest runs; head, sizes, pairs, messages; sizes of
-            # open and newest tool calls, and both; runs. No working memory was written.
-            with django_assert_num_queries(12):
-                assert api.get(f"/sessions/{session.pk}/context").status_code == 200
+        session = self.filled(count)
+        with django_assert_num_queries(AUTHENTICATION + 5):  # session, survey, and three kinds
+            packet = api.get(f"/sessions/{session.pk}/context").json()
+        with django_assert_num_queries(AUTHENTICATION + TRANSACTION + 5):
+            resumed = api.post(f"/sessions/{session.pk}/resume").json()
+        assert resumed == packet | {"changed": False}
+        assert all(packet.values()) is False
+        assert [name for name, part in packet.items() if not part] == ["truncated", "resumed_from"]
+
+    def test_is_one_statement_more_for_a_call_that_was_answered_very_late(
+        self, api: APIClient, session: Session, django_assert_num_queries: Any
+    ) -> None:
+        add_messages(calling("c1", "c2"), *[user()] * 200, result("c1"), session=session)
+        with django_assert_num_queries(AUTHENTICATION + 5):  # one is the unit
+            packet = api.get(f"/sessions/{session.pk}/context").json()
+        assert numbers(packet) == [1, *range(154, 203)][-50:]
+
+    @pytest.mark.parametrize("ending", ["close", "expire"])
+    @pytest.mark.parametrize("count", [8, 2000])
+    def test_is_two_statements_more_of_a_resume_that_changes_something(
+        self, api: APIClient, django_assert_num_queries: Any, count: int, ending: str
+    ) -> None:
+        session = self.filled(count)
+        api.post(f"/sessions/{session.pk}/{ending}")
+        with django_assert_num_queries(AUTHENTICATION + TRANSACTION + 7):  # event, session
+            assert api.post(f"/sessions/{session.pk}/resume").json()["changed"] is True
+
+    def test_is_three_statements_of_a_session_of_messages(
+        self, api: APIClient, session: Session, django_assert_num_queries: Any
+    ) -> None:
+        make_messages(session=session, count=200)
+        with django_assert_num_queries(AUTHENTICATION + 3):  # session, survey, messages
+            api.get(f"/sessions/{session.pk}/context")
 
     def test_is_little_for_an_empty_session(
         self, api: APIClient, session: Session, django_assert_num_queries: Any
     ) -> None:
-        with django_assert_num_queries(4):  # token, permissions, session, sizes
+        with django_assert_num_queries(4):  # token, permissions, session, survey
             api.get(f"/sessions/{session.pk}/context")
 
     def test_is_three_queries_where_nothing_changed(
