@@ -18,9 +18,9 @@ from sessions_app.services.memory import current_memory_part, memory_of
 from sessions_app.services.survey import Entry, Survey, by_part, part, union
 from sessions_app.services.window import (
     Window,
+    head_length,
     read_window,
     window_parts,
-    window_shape,
     window_values,
 )
 
@@ -88,8 +88,8 @@ def read_packet(*, session: Session, last_n: int, now: datetime | None = None) -
 class _Shape(NamedTuple):
     """What the session can have, by its own row: of nothing else the survey has a part."""
 
-    window: tuple[int, bool]
-    history: bool
+    head: int
+    calls: bool
     open_calls: bool
     runs: int
     active_run: bool
@@ -99,27 +99,26 @@ class _Shape(NamedTuple):
 def _read_survey(session: Session, last_n: int, now: datetime) -> Survey:
     """All by which the packet's rows are chosen."""
     shape = _Shape(
-        window=window_shape(session),
-        history=session.tool_call_count > 0,
+        head=head_length(session),
+        calls=session.tool_call_count > 0,
         open_calls=session.open_tool_call_count > 0,
         runs=_SURVEY_LENGTH if session.run_count else 0,
         active_run=session.active_run_id is not None,
         memory=session.working_memory_version > 0,
     )
-    rows = _survey.all(
-        shape,
-        **window_values(session, last_n),
-        memory_version=session.working_memory_version,
-        active_run_id=session.active_run_id,
-        now=now,
-    )
+    values = {
+        "memory_version": session.working_memory_version,
+        "active_run_id": session.active_run_id,
+        "now": now,
+    }
+    rows = _survey.all(shape, **window_values(session, last_n), **values) if any(shape) else []
     return by_part(rows)
 
 
 @Prepared
 def _survey(given: type[Given], shape: _Shape) -> QuerySet[Any, Any]:
-    parts = window_parts(given, *shape.window)
-    if shape.history:
+    parts = window_parts(given, shape.head, shape.calls)
+    if shape.calls:
         parts.append(_call_part("history", _seen_calls(given).order_by("-id"), HISTORY_LENGTH))
     if shape.open_calls:
         oldest = _seen_calls(given).open().order_by("id")

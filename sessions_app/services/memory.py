@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 
 from ..actors import Actor
 from ..errors import InvalidRequest, PayloadTooLarge, pointer_token
@@ -82,7 +83,7 @@ def current_memory_part(given: type[Given]) -> QuerySet[Any, Any]:
     current = WorkingMemoryRevision.objects.filter(
         session=given("session_id"), version=given("memory_version")
     )
-    return part("memory", current, text=F("memory"))
+    return part("memory", current, text=Cast("memory", TextField()))
 
 
 def memory_of(survey: Survey) -> JSONText:

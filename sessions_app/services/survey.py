@@ -43,6 +43,6 @@ def union(parts: Sequence[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
 def by_part(rows: Iterable[tuple[str, str, int, int, str]]) -> Survey:
     """The entries of each part, without its name; a part without entries is an empty list."""
     found: Survey = defaultdict(list)
-    for name, *entry in rows:
-        found[name].append(tuple(entry))  # type: ignore[arg-type]
+    for row in rows:
+        found[row[0]].append(row[1:])
     return found

@@ -15,11 +15,13 @@ from operator import attrgetter
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import BigIntegerField, F, Q, QuerySet, Subquery, Sum
+from django.db.models import Window as RunningWindow
+from django.db.models.functions import Cast, Coalesce
 
 from ..models import Message, Session, ToolCall
 from ..prepared import LIMIT, Given, GivenList, Prepared
+from ..querysets import MessageQuerySet
 from ..rows import MessageRow
 from .survey import Survey, by_part, part, union
 
@@ -64,16 +66,34 @@ def read_window(
     bytes it may hold (``MAX_PAGE_BYTES``); the newest unit may exceed it. ``survey`` is what a
     larger one found of `window_parts`.
     """
-    if survey is None:
-        values = window_values(session, last_n)
-        survey = by_part(_survey.all(*window_shape(session), **values))
     room = settings.MAX_PAGE_BYTES if budget is None else budget
+    if not (session.head_sequence or session.tool_call_count):
+        return _read_plain(session, last_n, room)
+    if survey is None:
+        shape = (head_length(session), session.tool_call_count > 0)
+        survey = by_part(_survey.all(*shape, **window_values(session, last_n)))
     head, head_size, head_was_cut = _fit_head(survey, room)
     body = _Body(session, survey)
     newest = body.newest[:last_n]
     chosen, was_cut = _choose(body, newest, last_n=last_n, budget=room - head_size)
     gapless = list(takewhile(chosen.__contains__, newest))
     messages = _load(session, head, gapless, chosen.difference(gapless))
+    return _window(session, messages, gapless, truncated=was_cut or head_was_cut)
+
+
+def _read_plain(session: Session, last_n: int, budget: int) -> Window:
+    """Where each message is a unit, the database can tell which fit: one statement."""
+    values = window_values(session, last_n) | {"limit": last_n - 1, "budget": budget}
+    rows = _fitting.all(**values) if session.message_count else []
+    messages = sorted(rows, key=_SEQUENCE)
+    expected = min(last_n, session.message_count)
+    found = [message.sequence for message in messages]
+    return _window(session, messages, found, truncated=len(found) < expected)
+
+
+def _window(
+    session: Session, messages: list[MessageRow], gapless: Collection[int], *, truncated: bool
+) -> Window:
     omitted = session.message_count - len(messages)
     covered = gapless if omitted else [message.sequence for message in messages]
     return Window(
@@ -82,13 +102,13 @@ def read_window(
         last_sequence=max(covered, default=None),
         omitted_before=omitted,
         estimated_tokens=sum(message.size for message in messages) // BYTES_PER_TOKEN,
-        truncated=was_cut or head_was_cut,
+        truncated=truncated,
     )
 
 
-def window_shape(session: Session) -> tuple[int, bool]:
-    """Which parts a window's survey has: how many opening messages to look at, and calls."""
-    return (MAX_HEAD + 1 if session.head_sequence else 0), session.tool_call_count > 0
+def head_length(session: Session) -> int:
+    """How many of the messages that open the session a survey has, at most; 0: there are none."""
+    return MAX_HEAD + 1 if session.head_sequence else 0
 
 
 def window_values(session: Session, last_n: int) -> dict[str, Any]:
@@ -103,16 +123,15 @@ def window_values(session: Session, last_n: int) -> dict[str, Any]:
 
 
 def window_parts(given: type[Given], head_length: int, has_calls: bool) -> list[QuerySet[Any, Any]]:
-    """What a window is chosen by: sizes of messages, and which answers what.
+    """What a window is chosen by: sizes of messages, and which answers what. None, where each
+    message is a unit of its own.
 
-    Each range has two ends: PostgreSQL takes half a range whose end it does not know for a third
-    of the table. The pairs are those whose result is in the range: then the call is, too, or it
-    comes before.
+    The pairs are those whose result is in the range: then the call is, too, or it comes before.
     """
+    if not (head_length or has_calls):
+        return []
     live = Message.objects.filter(session=given("session_id")).live()
-    body = live.filter(sequence__range=(given("body"), given("last")))
-    lowest = body.order_by("-sequence").values("sequence")[LIMIT : LIMIT + 1]
-    newest = (Coalesce(Subquery(lowest), given("body")), given("last"))
+    newest = _newest(live, given)
     parts = [part("body", live.filter(sequence__range=newest), **_SIZE)]
     if head_length:
         opening = live.filter(sequence__range=(1, given("head")))
@@ -123,6 +142,27 @@ def window_parts(given: type[Given], head_length: int, has_calls: bool) -> list[
         calls = ToolCall.objects.filter(session=given("session_id"), result_sequence__range=newest)
         parts.append(part("pair", calls, **_PAIR))
     return parts
+
+
+def _newest(live: MessageQuerySet, given: type[Given]) -> tuple[Any, Any]:
+    """The range of the newest messages, the row behind ``limit`` others the first of them.
+
+    It has two ends: PostgreSQL takes half a range whose end it does not know for a third of the
+    table.
+    """
+    body = live.filter(sequence__range=(given("body"), given("last")))
+    lowest = body.order_by("-sequence").values("sequence")[LIMIT : LIMIT + 1]
+    return Coalesce(Subquery(lowest), given("body")), given("last")
+
+
+@Prepared
+def _fitting(given: type[Given]) -> QuerySet[Message, MessageRow]:
+    """The newest messages whose sizes add up to no more than the budget, but one in any case."""
+    live = Message.objects.filter(session=given("session_id")).live()
+    total = RunningWindow(Sum("size"), order_by=F("sequence").desc())
+    newest = live.filter(sequence__range=_newest(live, given)).annotate(total=total)
+    budget = Cast(given("budget"), BigIntegerField())
+    return newest.filter(Q(total__lte=budget) | Q(total=F("size"))).rows()
 
 
 @Prepared

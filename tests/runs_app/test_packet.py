@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from runs_app.models import Run
 from runs_app.services import packet as module
@@ -156,3 +158,37 @@ class TestItsSize:
         packet = packet_of(session_id)
         assert ids(packet.open_tool_calls) == calls[:1]
         assert packet.open_call_ids == calls
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="reads a plan of SQLite")
+class TestItsPlans:
+    """Nothing is scanned; and what is looked up by its session alone is read in the order of an
+    index, so that the limit of its subquery ends it."""
+
+    ORDERED = ("tool_call_by_session", "tool_call_open", "run_by_session")
+
+    def steps(self, desk: Desk) -> list[str]:
+        session_id = desk.open(working_memory={"goal": "G"})
+        desk.run(session_id, now=NOON)
+        desk.run(session_id, now=later(400), lease_seconds=3600)
+        desk.append(session_id, {"role": "system", "content": "Rules."}, calling("c1", "c2"))
+        desk.append(session_id, *[user()] * 200, result("c1"))
+        session = row(session_id)
+        with CaptureQueriesContext(connection) as captured:
+            read_packet(session=session, last_n=50, now=later(500))
+        assert len(captured) == 5  # survey, late result's call; messages, tool calls, runs
+        with connection.cursor() as cursor:
+            plans = [
+                cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}").fetchall()
+                for query in captured
+            ]
+        return [step for plan in plans for *_, step in plan]
+
+    def test_read_by_an_index_whatever_the_session_holds(self, desk: Desk) -> None:
+        steps = self.steps(desk)
+        assert not [step for step in steps if step.startswith("SCAN")]
+        assert not [step for step in steps if "TEMP B-TREE" in step]
+        by_session = [step for step in steps if "(session_id=?)" in step]
+        owned = [step for step in by_session if not step.startswith("SEARCH sessions_app_session")]
+        assert owned
+        assert all(any(name in step for name in self.ORDERED) for step in owned), owned

@@ -257,21 +257,21 @@ class TestItsCost:
         with django_assert_num_queries(AUTHENTICATION + TRANSACTION + 7):  # event, session
             assert api.post(f"/sessions/{session.pk}/resume").json()["changed"] is True
 
-    def test_is_three_statements_of_a_session_of_messages(
+    def test_is_two_statements_of_a_session_of_messages(
         self, api: APIClient, session: Session, django_assert_num_queries: Any
     ) -> None:
         make_messages(session=session, count=200)
-        with django_assert_num_queries(AUTHENTICATION + 3):  # session, survey, messages
+        with django_assert_num_queries(AUTHENTICATION + 2):  # session, messages
             api.get(f"/sessions/{session.pk}/context")
 
     def test_is_little_for_an_empty_session(
         self, api: APIClient, session: Session, django_assert_num_queries: Any
     ) -> None:
-        with django_assert_num_queries(4):  # token, permissions, session, survey
+        with django_assert_num_queries(AUTHENTICATION + 1):  # session
             api.get(f"/sessions/{session.pk}/context")
 
     def test_is_three_queries_where_nothing_changed(
         self, api: APIClient, session: Session, django_assert_num_queries: Any
     ) -> None:
-        with django_assert_num_queries(3):  # token, permissions, session
+        with django_assert_num_queries(AUTHENTICATION + 1):  # session
             api.get(f"/sessions/{session.pk}/context", If_None_Match='"1"')
