@@ -172,8 +172,8 @@ def _written_out(sql: str, parameters: Sequence[Any]) -> tuple[str, list[Any]]:
         value = Given("limit") if place[0] == str(LIMIT) else next(known)
         if isinstance(value, str) and _WORD.fullmatch(value):
             return f"'{value}'"
-        if type(value) is int:
-            return str(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return f"{value:d}"
         bound.append(value)
         return place[0].replace(str(LIMIT), "%s")
 
