@@ -8,7 +8,6 @@ from typing import IO, Any
 import orjson
 from django.conf import settings
 from django.http import UnreadablePostError
-from django.http.request import HttpHeaders
 from django.utils.functional import Promise
 from django.utils.http import parse_header_parameters
 from rest_framework.exceptions import UnsupportedMediaType
@@ -41,13 +40,13 @@ class JSONParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         request = (parser_context or {})["request"]
-        _require_plain_utf8(media_type or "", request.headers)
+        _require_plain_utf8(media_type or "", request.META)
         return jsontext.loads(_read(stream, request))
 
 
-def _require_plain_utf8(content_type: str, headers: HttpHeaders) -> None:
+def _require_plain_utf8(content_type: str, meta: Mapping[str, Any]) -> None:
     _, parameters = parse_header_parameters(content_type)
-    encoding = headers.get("Content-Encoding", "identity").lower()
+    encoding = meta.get("HTTP_CONTENT_ENCODING", "identity").lower()
     if parameters.get("charset", "").lower() not in _UTF8 or encoding not in ("", "identity"):
         raise UnsupportedMediaType(
             content_type, "The body must be UTF-8 and without a content encoding."

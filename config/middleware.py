@@ -49,7 +49,7 @@ class RequestIdMiddleware:
 
 
 def _request_id(request: HttpRequest) -> str:
-    given = request.headers.get("X-Request-Id", "")
+    given = request.META.get("HTTP_X_REQUEST_ID", "")
     return given if _SANE_REQUEST_ID.fullmatch(given) else new_id("req")
 
 

@@ -102,7 +102,7 @@ class DomainView(APIView):
     def if_match(self) -> int | None:
         """The version that this write expects, from ``If-Match``; None where any will do."""
         self._was_conditional = True
-        return if_match(self.request.headers.get("If-Match"))
+        return if_match(self.request.META.get("HTTP_IF_MATCH"))
 
     def keep_session(self, session_id: str) -> None:
         """Say whose deletion empties the idempotency record of this write."""
@@ -125,7 +125,7 @@ class DomainView(APIView):
         ``settled`` is False while the effective status differs from the stored one: then the
         version alone does not say what the reader would see.
         """
-        return settled and none_match(self.request.headers.get("If-None-Match"), version)
+        return settled and none_match(self.request.META.get("HTTP_IF_NONE_MATCH"), version)
 
     def not_modified(self, version: int) -> Response:
         return Response(status=304, headers={"ETag": etag(version)})
@@ -220,7 +220,7 @@ class DomainView(APIView):
 
     def _handled(self, request: Request, handler: Handler) -> Response:
         response = handler(request, **self.kwargs)
-        if "If-Match" in request.headers and not self._was_conditional:
+        if "HTTP_IF_MATCH" in request.META and not self._was_conditional:
             # Ignored, it would be a lost update that the client believes impossible.
             raise InvalidRequest.at("/If-Match", "this request cannot be conditional")
         return response
@@ -282,7 +282,7 @@ def _cleaned(value: Any) -> Any:
 
 
 def _idempotency_key(request: Request) -> str | None:
-    given = request.headers.get("Idempotency-Key")
+    given = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if given is None:
         return None
     key = cleaned_text(given, pointer="/Idempotency-Key")

@@ -144,7 +144,7 @@ class MessagesView(DomainView):
         appended = SessionManager(self.actor).append(
             session_id=session_id, if_match=self.if_match, **self.valid
         )
-        minimal = prefers_minimal(request.headers.get("Prefer", ""))
+        minimal = prefers_minimal(request.META.get("HTTP_PREFER", ""))
         self.keep = _kept(appended, minimal=minimal)
         response = self._appended(appended.messages, self.keep)
         if appended.created_count:

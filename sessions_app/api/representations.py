@@ -33,19 +33,17 @@ def represent_session(
 
     ``open_tool_calls`` are the first hundred ids of open calls.
     """
-    expires_at = instant(session.expires_at)
-    status = effective_status(session.status, expires_at=expires_at, now=now)
-    lapsed = status != session.status
-    body = {
+    status = _status_of(session, now)
+    expired_at = session.expired_at if status == session.status else session.expires_at
+    body: dict[str, Any] = {
         "object": "session",
         "session_id": session.session_id,
         "external_id": session.external_id,
         "agent_id": session.agent_id,
         "user_id": session.user_id,
         "title": session.title,
-        "status": status.value,
+        "status": status,
         "metadata": session.metadata,
-        "working_memory": memory,
         "working_memory_version": session.working_memory_version,
         "version": session.version,
         "last_sequence": session.last_sequence,
@@ -53,29 +51,28 @@ def represent_session(
         "tool_call_count": session.tool_call_count,
         "run_count": session.run_count,
         "open_tool_call_count": session.open_tool_call_count,
-        "open_tool_calls": list(open_tool_calls),
         "active_run_id": session.active_run_id if _run_is_alive(session, status, now) else None,
         "usage": usage_of(session),
         "idle_timeout_seconds": session.idle_timeout_seconds,
-        "expires_at": _time(session.expires_at),
+        "expires_at": session.expires_at and rfc3339(session.expires_at),
         "created_at": rfc3339(session.created_at),
         "updated_at": rfc3339(session.updated_at),
         "last_activity_at": rfc3339(session.last_activity_at),
-        "closed_at": _time(session.closed_at),
-        "expired_at": _time(session.expires_at if lapsed else session.expired_at),
-        "deleted_at": _time(session.deleted_at),
+        "closed_at": session.closed_at and rfc3339(session.closed_at),
+        "expired_at": expired_at and rfc3339(expired_at),
+        "deleted_at": session.deleted_at and rfc3339(session.deleted_at),
         "parent_session_id": session.parent_session_id,
         "forked_at_sequence": session.forked_at_sequence,
         "imported_from": session.imported_from,
     }
-    if memory is None:
-        del body["working_memory"], body["open_tool_calls"]
+    if memory is not None:
+        body |= {"working_memory": memory, "open_tool_calls": list(open_tool_calls)}
     return body
 
 
 def is_settled(session: Session, now: datetime) -> bool:
     """Whether the row says what a reader sees now: no deadline has passed unnoticed."""
-    status = effective_status(session.status, expires_at=session.expires_at, now=now)
+    status = _status_of(session, now)
     run_is_gone = session.active_run_id is not None and not _run_is_alive(session, status, now)
     return status == session.status and not run_is_gone
 
@@ -134,8 +131,8 @@ def represent_tool_call(call: ToolCall | ToolCallRow) -> dict[str, Any]:
         "error": error_of(call),
         "message_sequence": call.message_sequence,
         "result_sequence": call.result_sequence,
-        "started_at": _time(call.started_at),
-        "finished_at": _time(call.finished_at),
+        "started_at": call.started_at and rfc3339(call.started_at),
+        "finished_at": call.finished_at and rfc3339(call.finished_at),
         "duration_ms": call.duration_ms,
         "session_version": call.session_version,
     }
@@ -184,10 +181,15 @@ def joined(given: dict[str, Any], body: JSONText) -> JSONText:
     return JSONText(head if body.text == "{}" else f"{head[:-1]},{body.text[1:]}")
 
 
-def _time(moment: datetime | str | None) -> str | None:
-    return None if moment is None else rfc3339(moment)
+def _status_of(session: Session | SessionRow, now: datetime) -> str:
+    expires_at = instant(session.expires_at)
+    if expires_at is None:  # as nearly every row of a list; an enum costs more than all else here
+        return session.status
+    return effective_status(session.status, expires_at=expires_at, now=now).value
 
 
-def _run_is_alive(session: Session | SessionRow, status: SessionStatus, now: datetime) -> bool:
+def _run_is_alive(session: Session | SessionRow, status: str, now: datetime) -> bool:
+    if session.active_run_id is None:
+        return False
     deadline = instant(session.active_run_deadline)
     return status == SessionStatus.ACTIVE and (deadline is None or deadline > now)
