@@ -1,14 +1,10 @@
 """JSON over HTTP: what a body may be, and how an answer is written."""
 
-import json
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, time
 from typing import IO, Any
 
-import orjson
 from django.conf import settings
 from django.http import UnreadablePostError
-from django.utils.functional import Promise
 from django.utils.http import parse_header_parameters
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
@@ -17,9 +13,8 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from sessions_app import jsontext
+from sessions_app.api.response import dumps
 from sessions_app.errors import PayloadTooLarge
-from sessions_app.jsontext import JSONText
-from sessions_app.timestamps import rfc3339
 
 MERGE_PATCH = "application/merge-patch+json"
 _UTF8 = {"", "utf-8", "utf8"}
@@ -96,37 +91,3 @@ class JSONRenderer(BaseRenderer):
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         return b"" if data is None else dumps(data)
-
-
-def dumps(data: Any) -> bytes:
-    """Encode an answer.
-
-    orjson refuses what client JSON outside a `JSONText` might hold: integers beyond 64 bits,
-    lone surrogates, deep nesting. The standard encoder takes them, so that none becomes a 500.
-    """
-    try:
-        return orjson.dumps(data, default=_as_fragment, option=orjson.OPT_PASSTHROUGH_DATETIME)
-    except orjson.JSONEncodeError:
-        text = json.dumps(
-            data, default=_as_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        )
-        # Through UTF-16, where halves of a pair that stand together are one character again.
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-
-
-def _as_fragment(value: Any) -> Any:
-    return orjson.Fragment(value.text) if isinstance(value, JSONText) else _as_plain(value)
-
-
-def _as_plain(value: Any) -> Any:
-    if isinstance(value, JSONText):
-        return value.value
-    if isinstance(value, datetime):
-        return rfc3339(value)
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, Promise):
-        return str(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")

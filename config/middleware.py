@@ -3,10 +3,14 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from io import BytesIO
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware import locale
+from django.template.response import SimpleTemplateResponse
+from django.urls import get_resolver
+from django.utils import translation
 
 from sessions_app.ids import new_id
 
@@ -66,6 +70,39 @@ class TrailingSlashMiddleware:
             request.path_info = request.path_info[:-1]
             request.path = request.path[:-1]
         return self.get_response(request)
+
+
+class APIMiddleware:
+    """Answer requests of the API here, by their view: what follows in MIDDLEWARE is for pages.
+
+    They carry a token, never a cookie, and are answered in one language.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith("/api/"):
+            return self.get_response(request)
+        request.get_host()  # raises DisallowedHost
+        found = get_resolver().resolve(request.path_info)
+        request.resolver_match = found
+        response = found.func(request, *found.args, **found.kwargs)
+        if isinstance(response, SimpleTemplateResponse):
+            response = response.render()
+        if isinstance(response, HttpResponse):
+            response.headers.setdefault("Content-Length", str(len(response.content)))
+        response.headers.setdefault("X-Frame-Options", settings.X_FRAME_OPTIONS)
+        return response
+
+
+class LocaleMiddleware(locale.LocaleMiddleware):
+    """Django's, but it leaves no language behind for the thread's next request."""
+
+    def process_response(self, request: Any, response: Any) -> Any:
+        response = super().process_response(request, response)
+        translation.deactivate()
+        return response
 
 
 class ChunkedBodies:

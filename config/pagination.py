@@ -13,9 +13,9 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import DateTimeField, Field, Model, Q, QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from sessions_app.api.query import Integer
+from sessions_app.api.response import Response
 from sessions_app.errors import InvalidCursor
 from sessions_app.prepared import LIMIT as OPEN_LIMIT
 from sessions_app.prepared import Given, Listing, Prepared
@@ -120,7 +120,7 @@ class KeysetPagination(BasePagination):
             raise InvalidCursor("The cursor belongs to a list with another path, filter or order.")
         return Place(self._order.parsed(keys), bool(backward), bool(inclusive))
 
-    def get_paginated_response(self, data: Any) -> Response:
+    def get_paginated_response(self, data: Any) -> Response:  # type: ignore[override]
         return Response(
             {
                 "data": data,

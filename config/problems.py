@@ -11,10 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.views import defaults
 from rest_framework import exceptions as drf
-from rest_framework.response import Response
 
-from config.json_http import dumps
 from sessions_app import errors
+from sessions_app.api.response import Response, dumps
 
 logger = logging.getLogger(__name__)
 

@@ -170,13 +170,14 @@ MIDDLEWARE = [
     "config.middleware.TrailingSlashMiddleware",
     "config.health.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "config.middleware.APIMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.page_middleware.SessionMiddleware",
-    "config.page_middleware.LocaleMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.middleware.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "config.page_middleware.AuthenticationMiddleware",
-    "config.page_middleware.MessageMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 

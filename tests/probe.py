@@ -7,7 +7,6 @@ from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from config import problems
 from config.pagination import KeysetPagination
@@ -25,6 +24,7 @@ from sessions_app.api.fields import (
     StrictSerializer,
 )
 from sessions_app.api.query import Choice, Choices, Flag, Instant, Integer, Prefixed, Text
+from sessions_app.api.response import Response
 from sessions_app.models import Session, SessionEvent
 from sessions_app.services.locking import locked_session
 

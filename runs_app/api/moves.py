@@ -5,7 +5,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from runs_app.api.runs import RunDoor
 from runs_app.api.shapes import RunHeartbeatOut, RunOut
@@ -20,6 +19,7 @@ from sessions_app.api.fields import (
     StrictIntegerField,
     StrictSerializer,
 )
+from sessions_app.api.response import Response
 from sessions_app.services.lifecycle import MAX_REASON
 from sessions_app.usage import Usage
 

@@ -6,7 +6,6 @@ from django.http import QueryDict
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from runs_app.api.representations import represent_packet
 from runs_app.api.shapes import ContextOut, ResumePacketOut
@@ -15,6 +14,7 @@ from sessions_app.api.base import DomainView
 from sessions_app.api.fields import StrictChoiceField, StrictIntegerField
 from sessions_app.api.query import Choice, Integer
 from sessions_app.api.representations import is_settled
+from sessions_app.api.response import Response
 from sessions_app.api.schema import ETAG
 from sessions_app.api.sessions import ReasonIn
 from sessions_app.errors import InvalidRequest

@@ -6,7 +6,6 @@ from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from runs_app.api.representations import represent_run
 from runs_app.api.shapes import RunOut
@@ -25,6 +24,7 @@ from sessions_app.api.fields import (
     nullable_name,
 )
 from sessions_app.api.query import Choices, Flag, Instant, Text
+from sessions_app.api.response import Response
 from sessions_app.api.schema import LOCATION
 
 

@@ -41,9 +41,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.utils.encoding import force_str
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
@@ -51,6 +49,7 @@ from rest_framework.views import APIView
 from sessions_app.actors import Actor
 from sessions_app.api.etags import etag, if_match, none_match
 from sessions_app.api.query import MAX_TEXT, Parameter, Text, cleaned_text, read_query
+from sessions_app.api.response import Response
 from sessions_app.errors import InvalidRequest
 from sessions_app.jsontext import JSONText
 from sessions_app.prepared import Listing
@@ -133,8 +132,9 @@ class DomainView(APIView):
     def page(self, listed: QuerySet[Any] | Listing, represent: Callable[[Any], Any]) -> Response:
         """One page of an ordered queryset (see `config.pagination`)."""
         paginator = self._paginator()
-        rows = paginator.paginate_queryset(listed, self.request, view=self)  # type: ignore[arg-type]
-        return paginator.get_paginated_response([represent(row) for row in rows or ()])
+        rows = paginator.paginate_queryset(listed, self.request, view=self)
+        page: Response = paginator.get_paginated_response([represent(row) for row in rows])
+        return page
 
     def rebuild(self, request: Request, kept: Any, *args: Any, **kwargs: Any) -> Response:
         """The answer again, from what ``self.keep`` was."""
@@ -162,7 +162,7 @@ class DomainView(APIView):
         default = cast("type[BasePagination]", api_settings.DEFAULT_PAGINATION_CLASS)
         return default if self.paginated else None
 
-    def _paginator(self) -> "BasePagination":
+    def _paginator(self) -> Any:
         if self.pagination_class is None:
             raise NotImplementedError("paginated = True, or DEFAULT_PAGINATION_CLASS, is missing")
         return self.pagination_class()
@@ -173,21 +173,20 @@ class DomainView(APIView):
         self.args, self.kwargs = args, {name: _cleaned(value) for name, value in kwargs.items()}
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
+        response: Any
         try:
             self.initial(request, *args, **kwargs)
             response = self._answer(request)
         except Exception as error:  # noqa: BLE001 (handle_exception raises what it does not know)
             response = self.handle_exception(error)
-        return self._finished(self.finalize_response(request, response, *args, **kwargs))
+        self._untie()
+        return self.finalize_response(request, response, *args, **kwargs)
 
-    def _finished(self, response: Response) -> Response:
-        """Render at once, and untie what view, request and response are tied to each other by:
-        bodies of many megabytes would wait for the garbage collector."""
-        response.render()
-        response.renderer_context = None  # type: ignore[attr-defined]
+    def _untie(self) -> None:
+        """Untie view and request from each other: bodies of many megabytes would wait for the
+        garbage collector."""
         self.request.parser_context = {}
         self.__dict__.pop("head", None)  # bound to the view by Django, for views with a `get`
-        return response
 
     def _answer(self, request: Request) -> Response:
         method = request.method or ""
@@ -246,14 +245,10 @@ class DomainView(APIView):
         return Answer(
             status=response.status_code,
             headers=headers,
-            body=None if self.keep is not None else self._rendered(response),
+            body=None if self.keep is not None else _text(response),
             kept=None if self.keep is None else JSONText.of(self.keep),
             session_id=session_id,
         )
-
-    def _rendered(self, response: Response) -> JSONText | None:
-        text = force_str(self.request.accepted_renderer.render(response.data))
-        return JSONText(text) if text else None
 
     def _replayed(self, request: Request, answer: Answer) -> Response:
         if answer.kept is None:
@@ -265,6 +260,10 @@ class DomainView(APIView):
             response.headers.setdefault(name, text)
         response.headers["Idempotency-Replayed"] = "true"
         return response
+
+
+def _text(response: Response) -> JSONText | None:
+    return JSONText(response.content.decode()) if response.content else None
 
 
 _validators: dict[type[BaseSerializer], BaseSerializer] = {}

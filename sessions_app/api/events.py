@@ -2,10 +2,10 @@
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from sessions_app.api.base import DomainView
 from sessions_app.api.representations import represent_event
+from sessions_app.api.response import Response
 from sessions_app.api.shapes import EventOut
 from sessions_app.services import SessionManager
 

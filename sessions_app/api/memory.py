@@ -6,7 +6,6 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from sessions_app.api.base import DomainView
 from sessions_app.api.fields import (
@@ -23,6 +22,7 @@ from sessions_app.api.representations import (
     represent_memory,
     represent_revision,
 )
+from sessions_app.api.response import Response
 from sessions_app.api.schema import ETAG
 from sessions_app.api.shapes import MemoryOut, RevisionListedOut, RevisionOut
 from sessions_app.jsontext import JSONText

@@ -9,7 +9,6 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from sessions_app.api.base import DomainView
 from sessions_app.api.fields import StrictBooleanField, StrictSerializer
@@ -27,6 +26,7 @@ from sessions_app.api.representations import (
     represent_message,
     represent_messages,
 )
+from sessions_app.api.response import Response
 from sessions_app.api.schema import LOCATION
 from sessions_app.api.shapes import MessageOut, MessagePageOut
 from sessions_app.errors import InvalidRequest, pointer_token

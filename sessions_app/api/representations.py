@@ -35,7 +35,7 @@ def represent_session(
     """
     status = _status_of(session, now)
     expired_at = session.expired_at if status == session.status else session.expires_at
-    body: dict[str, Any] = {
+    return {
         "object": "session",
         "session_id": session.session_id,
         "external_id": session.external_id,
@@ -44,6 +44,7 @@ def represent_session(
         "title": session.title,
         "status": status,
         "metadata": session.metadata,
+        **({} if memory is None else {"working_memory": memory}),
         "working_memory_version": session.working_memory_version,
         "version": session.version,
         "last_sequence": session.last_sequence,
@@ -51,6 +52,7 @@ def represent_session(
         "tool_call_count": session.tool_call_count,
         "run_count": session.run_count,
         "open_tool_call_count": session.open_tool_call_count,
+        **({} if memory is None else {"open_tool_calls": list(open_tool_calls)}),
         "active_run_id": session.active_run_id if _run_is_alive(session, status, now) else None,
         "usage": usage_of(session),
         "idle_timeout_seconds": session.idle_timeout_seconds,
@@ -65,9 +67,6 @@ def represent_session(
         "forked_at_sequence": session.forked_at_sequence,
         "imported_from": session.imported_from,
     }
-    if memory is not None:
-        body |= {"working_memory": memory, "open_tool_calls": list(open_tool_calls)}
-    return body
 
 
 def is_settled(session: Session, now: datetime) -> bool:

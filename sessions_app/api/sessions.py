@@ -5,7 +5,6 @@ from typing import Any
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from sessions_app.api.base import DomainView
 from sessions_app.api.fields import (
@@ -18,6 +17,7 @@ from sessions_app.api.fields import (
 from sessions_app.api.memory import MemoryDocumentIn
 from sessions_app.api.query import Choice, Choices, Flag, Instant, Prefixed, Text
 from sessions_app.api.representations import is_settled, represent_session
+from sessions_app.api.response import Response
 from sessions_app.api.schema import ETAG, LOCATION
 from sessions_app.api.shapes import SessionListedOut, SessionMovedOut, SessionOut
 from sessions_app.models import Session

@@ -3,7 +3,6 @@
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from sessions_app.api.base import DomainView
 from sessions_app.api.fields import (
@@ -15,6 +14,7 @@ from sessions_app.api.fields import (
 )
 from sessions_app.api.query import Choices, Text
 from sessions_app.api.representations import represent_tool_call
+from sessions_app.api.response import Response
 from sessions_app.api.schema import LOCATION
 from sessions_app.api.shapes import ToolCallOut, ToolCallSettledOut
 from sessions_app.services import Outcome, SessionManager

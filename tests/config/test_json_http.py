@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from config.json_http import JSONRenderer, dumps
+from config.json_http import JSONRenderer
+from sessions_app.api.response import dumps
 from sessions_app.jsontext import JSONText
 from sessions_app.states import SessionStatus
 from tests.plumbing import api_client
