@@ -89,6 +89,14 @@ def drive(
         return Measured(time.perf_counter() - begun, latencies, errors)
 
 
+def receive_all(connection: socket.socket) -> bytes:
+    """One whole answer."""
+    client = _Client(connection)
+    while not _receive(client):
+        pass
+    return bytes(client.received)
+
+
 def _send(client: _Client, requests: Requests, number: int) -> int:
     data = requests(number)
     client.sent_at = time.perf_counter()

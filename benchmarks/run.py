@@ -12,6 +12,7 @@ from django.db import connection, connections
 
 from . import servers
 from .measure import Result, measure
+from .same import differences
 from .seed import seed
 from .work import Work, all_work, growing_work
 
@@ -35,6 +36,9 @@ def run(options: Namespace, url: str) -> int:
     environment = servers.environment(url)
     with servers.product(environment) as product, servers.reference(environment) as reference:
         bench = Bench(product, reference, options.seconds, options.rounds)
+        for work in all_work(seeded):
+            if found := differences(work, product, reference):
+                raise RuntimeError(f"{work.name}: only one side answers {', '.join(found)}")
         print(_title(), _HEAD, sep="\n\n")
         for clients in CLIENTS:
             for work in all_work(seeded):

@@ -1,11 +1,11 @@
 """Rows to work on, written past the servers: the same amount for the product and the reference."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -17,19 +17,11 @@ from sessions_app.jsontext import JSONText
 from sessions_app.models import Message, Session
 from sessions_app.services.tokens import issue_token
 
+from .reference import tables
+
 USERS = 1_000
 
 Row = TypeVar("Row")
-
-_TABLES = """
-DROP TABLE IF EXISTS reference_message;
-DROP TABLE IF EXISTS reference_session;
-CREATE TABLE reference_session (id varchar(32) PRIMARY KEY, user_id varchar(255), state text,
-  last_sequence bigint, last_activity_at {moment});
-CREATE INDEX reference_by_user ON reference_session (user_id, last_activity_at DESC, id DESC);
-CREATE TABLE reference_message (session_id varchar(32), sequence bigint, body text,
-  created_at {moment}, PRIMARY KEY (session_id, sequence))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ def text(size: int) -> str:
 def _make_reference_tables() -> None:
     moment = "timestamptz" if connection.vendor == "postgresql" else "datetime"
     with connection.cursor() as cursor:
-        for statement in _TABLES.format(moment=moment).split(";"):
+        for statement in tables.statements(moment):
             cursor.execute(statement)
 
 
@@ -78,14 +70,7 @@ def _fill_lists(account: User, count: int) -> None:
     rows = (_listed_session(account, number, now) for number in range(count))
     for batch in _batches(rows):
         Session.objects.bulk_create(batch)
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO reference_session VALUES (%s, %s, %s, 0, %s)",
-                [
-                    (uuid7().hex, row.user_id, '{"agent_id":"bench"}', row.last_activity_at)
-                    for row in batch
-                ],
-            )
+        _insert_reference_sessions(map(_same, batch))
 
 
 def _listed_session(account: User, number: int, now: datetime) -> Session:
@@ -129,16 +114,40 @@ def _product_session(account: User, length: int) -> str:
     return session.session_id
 
 
-def _reference_session(length: int) -> str:
-    session_id, now = uuid7().hex, timezone.now()
-    body = JSONText.of({"role": "user", "content": text(1000)}).text
+def _same(row: Session) -> list[Any]:
+    """The row that the reference keeps of such a session."""
+    names = ("agent_id", "user_id", "title")
+    given = {name: getattr(row, name) for name in names} | {"metadata": row.metadata.value}
+    return tables.new_session(given, row.last_activity_at)
+
+
+def _insert_reference_sessions(rows: Iterable[list[Any]]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO reference_session VALUES (%s, %s, %s, %s, %s)",
-            [session_id, "nobody", "{}", length, now],
+        cursor.executemany(
+            f"INSERT INTO reference_session ({tables.SESSION_COLUMNS}) "
+            f"VALUES ({tables.SESSION_PLACES})",
+            list(rows),
         )
-        for batch in _batches((session_id, number, body, now) for number in range(1, length + 1)):
-            cursor.executemany("INSERT INTO reference_message VALUES (%s, %s, %s, %s)", batch)
+
+
+def _reference_session(length: int) -> str:
+    now = timezone.now()
+    given = {
+        "agent_id": "bench",
+        "user_id": "user-0",
+        "title": "Session",
+        "metadata": {"ticket": 17},
+    }
+    row = tables.new_session(given, now, length=length)
+    _insert_reference_sessions([row])
+    session_id = str(row[0])
+    body = JSONText.of({"role": "user", "content": text(1000)}).text
+    rows = ((uuid7().hex, session_id, number, 1, now, body) for number in range(1, length + 1))
+    with connection.cursor() as cursor:
+        for batch in _batches(rows):
+            cursor.executemany(
+                "INSERT INTO reference_message VALUES (%s, %s, %s, %s, %s, %s)", batch
+            )
     return session_id
 
 
