@@ -33,8 +33,11 @@ class TokenAuthentication(KnoxAuthentication):
     """knox's tokens, found by their digest in one query and without knox's clean-up writes."""
 
     def authenticate(self, request: Request) -> tuple[User, AccessToken] | None:
+        scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").strip().partition(" ")
+        if scheme.lower() != self.authenticate_header(request).lower():
+            return None
         try:
-            return super().authenticate(request)
+            return self.authenticate_credentials(token.strip().encode("ascii"))
         except UnicodeError as error:
             raise AuthenticationFailed("The token is not valid.") from error
 

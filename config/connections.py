@@ -1,6 +1,8 @@
 """Database connections that outlive a request."""
 
 import select
+import threading
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +12,11 @@ from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 from psycopg.adapt import Buffer, Loader
 
+# A connection that was in use so lately is taken for alive; who is wrong about it gets a 503.
+_SURE_FOR_SECONDS = 1.0
+
+_looked = threading.local()
+
 
 @receiver(request_started, dispatch_uid="config.drop_dead_connections")
 def drop_dead_connections(**_: Any) -> None:
@@ -18,6 +25,10 @@ def drop_dead_connections(**_: Any) -> None:
     An idle connection has nothing to read but the server's farewell. Django's own check
     (CONN_HEALTH_CHECKS) finds the same by a query, at every request.
     """
+    now = time.monotonic()
+    if now - getattr(_looked, "at", 0) < _SURE_FOR_SECONDS:
+        return
+    _looked.at = now
     for connection in connections.all(initialized_only=True):
         driver = connection.connection
         if connection.vendor != "postgresql" or driver is None or connection.in_atomic_block:

@@ -11,7 +11,7 @@ The order among them does not matter: keys between tables are checked at the tra
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
 from typing import Any
 
@@ -34,7 +34,13 @@ def insert(rows: Sequence[Model], *, or_update: Sequence[str] = ()) -> None:
     if not rows:
         return
     connection, model = connections[DEFAULT_DB_ALIAS], type(rows[0])
-    fields = model._meta.concrete_fields
+    # What is null in all of them the column is by itself.
+    fields = [
+        field
+        for field in model._meta.concrete_fields
+        if any(getattr(row, field.attname) is not None for row in rows)
+    ]
+    names = tuple(field.attname for field in fields)
     portion = _most_parameters(connection) // len(fields)
     for start in range(0, len(rows), portion):
         part = rows[start : start + portion]
@@ -43,7 +49,7 @@ def insert(rows: Sequence[Model], *, or_update: Sequence[str] = ()) -> None:
             for row in part
             for field in fields
         ]
-        sql = _insertion(model, len(part)) + _or_update(model, tuple(or_update))
+        sql = _insertion(model, names, len(part)) + _or_update(model, tuple(or_update))
         _write(connection, (sql, values), inserts=model, updates=model if or_update else None)
     for row in rows:
         row._state.adding, row._state.db = False, connection.alias
@@ -175,8 +181,8 @@ def _idle(driver: Any) -> bool:
     return driver is not None and driver.info.transaction_status == TransactionStatus.IDLE
 
 
-def _insertion(model: type[Model], count: int) -> str:
-    head, row = _insertion_parts(model)
+def _insertion(model: type[Model], names: tuple[str, ...], count: int) -> str:
+    head, row = _insertion_parts(model, names)
     return f"{head} VALUES {', '.join([row] * count)}"
 
 
@@ -189,9 +195,9 @@ def _or_update(model: type[Model], names: tuple[str, ...]) -> str:
     return f" ON CONFLICT ({_quoted(model._meta.pk.column)}) DO UPDATE SET {changes}"
 
 
-@cache
-def _insertion_parts(model: type[Model]) -> tuple[str, str]:
-    columns = [_quoted(field.column) for field in model._meta.concrete_fields]
+@lru_cache(maxsize=256)
+def _insertion_parts(model: type[Model], names: tuple[str, ...]) -> tuple[str, str]:
+    columns = [_quoted(_fields_of(model)[name].column) for name in names]
     row = f"({', '.join(['%s'] * len(columns))})"
     return f"INSERT INTO {_quoted(model._meta.db_table)} ({', '.join(columns)})", row
 
