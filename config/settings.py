@@ -280,7 +280,7 @@ LOGGING = {
     "formatters": {
         "line": {"format": "{asctime} {levelname} {name} [{process}] {message}", "style": "{"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {"stderr": {"class": "config.logs.LineHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         # Without Django's own handlers: mail to admins, and a second line on the console.
