@@ -4,7 +4,7 @@ The 26 characters are a UUIDv7 (RFC 9562): time-ordered, so that rows made toget
 in the index, and unguessable in their last 74 bits.
 """
 
-from uuid_utils.compat import uuid7
+from uuid_utils import uuid7
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]

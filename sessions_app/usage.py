@@ -37,7 +37,7 @@ class Usage:
             InvalidRequest: not an object, or a figure that is negative, too large or no number.
         """
         if raw is None:
-            return cls()
+            return NO_USAGE
         if not isinstance(raw, Mapping):
             raise InvalidRequest.at(pointer, "must be an object or null")
         tokens = {name: _tokens(raw.get(name), f"{pointer}/{name}") for name in TOKEN_FIELDS}
@@ -69,6 +69,9 @@ class Usage:
         """Set the row's usage columns: no figure may make a write impossible."""
         for field in fields(self):
             setattr(row, field.name, max(0, min(getattr(self, field.name), _MOST)))
+
+
+NO_USAGE = Usage()
 
 
 def usage_of(row: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from psycopg.pq import TransactionStatus
 
 # Of PostgreSQL's protocol.
 _MOST_PARAMETERS = 65_535
+_PLAIN = (str, int, type(None))
 
 Statement = tuple[str, list[Any]]
 
@@ -44,12 +45,12 @@ def insert(rows: Sequence[Model], *, or_update: Sequence[str] = ()) -> None:
     portion = _most_parameters(connection) // len(fields)
     for start in range(0, len(rows), portion):
         part = rows[start : start + portion]
-        values = [
-            field.get_db_prep_save(getattr(row, field.attname), connection)
-            for row in part
+        columns = [
+            [_stored(field, getattr(row, field.attname), connection) for row in part]
             for field in fields
         ]
-        sql = _insertion(model, names, len(part)) + _or_update(model, tuple(or_update))
+        sql, values = _insertion(connection, model, names, columns)
+        sql += _or_update(model, tuple(or_update))
         _write(connection, (sql, values), inserts=model, updates=model if or_update else None)
     for row in rows:
         row._state.adding, row._state.db = False, connection.alias
@@ -59,7 +60,7 @@ def update(row: Model, names: Sequence[str]) -> None:
     """Store these fields of a row that is locked, by their attributes' names."""
     connection, model = connections[DEFAULT_DB_ALIAS], type(row)
     fields = [*map(_fields_of(model).__getitem__, names), model._meta.pk]
-    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
+    values = [_stored(field, getattr(row, field.attname), connection) for field in fields]
     _write(connection, (_change(model, tuple(names)), values), updates=model)
 
 
@@ -181,9 +182,45 @@ def _idle(driver: Any) -> bool:
     return driver is not None and driver.info.transaction_status == TransactionStatus.IDLE
 
 
-def _insertion(model: type[Model], names: tuple[str, ...], count: int) -> str:
-    head, row = _insertion_parts(model, names)
-    return f"{head} VALUES {', '.join([row] * count)}"
+def _stored(field: Any, value: Any, connection: BaseDatabaseWrapper) -> Any:
+    """The value as the driver takes it; most are so already, and to ask the field takes longer
+    than all that the driver does with it."""
+    return value if type(value) in _PLAIN else field.get_db_prep_save(value, connection)
+
+
+def _insertion(
+    connection: BaseDatabaseWrapper,
+    model: type[Model],
+    names: tuple[str, ...],
+    columns: list[list[Any]],
+) -> Statement:
+    """PostgreSQL takes several rows as an array for each column in which they differ: the text,
+    which it plans once and keeps, is the same for any number of rows."""
+    count = len(columns[0])
+    if count > 1 and connection.vendor == "postgresql":
+        differ = tuple(len(set(column)) > 1 for column in columns)
+        values = [
+            column if several else column[0]
+            for column, several in zip(columns, differ, strict=True)
+        ]
+        return _insertion_of_arrays(model, names, differ), values
+    head, row = _insertion_of_rows(model, names)
+    return f"{head} VALUES {', '.join([row] * count)}", [
+        column[number] for number in range(count) for column in columns
+    ]
+
+
+@lru_cache(maxsize=256)
+def _insertion_of_arrays(
+    model: type[Model], names: tuple[str, ...], differ: tuple[bool, ...]
+) -> str:
+    head, _ = _insertion_of_rows(model, names)
+    types = [_fields_of(model)[name].db_type(connections[DEFAULT_DB_ALIAS]) for name in names]
+    values = [
+        f"unnest(%s::{kind}[])" if several else f"%s::{kind}"
+        for kind, several in zip(types, differ, strict=True)
+    ]
+    return f"{head} SELECT {', '.join(values)}"
 
 
 @cache
@@ -196,7 +233,7 @@ def _or_update(model: type[Model], names: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _insertion_parts(model: type[Model], names: tuple[str, ...]) -> tuple[str, str]:
+def _insertion_of_rows(model: type[Model], names: tuple[str, ...]) -> tuple[str, str]:
     columns = [_quoted(_fields_of(model)[name].column) for name in names]
     row = f"({', '.join(['%s'] * len(columns))})"
     return f"INSERT INTO {_quoted(model._meta.db_table)} ({', '.join(columns)})", row

@@ -23,7 +23,7 @@ from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
 from ..querysets import MessageQuerySet
 from ..states import Subject
-from ..usage import Usage
+from ..usage import NO_USAGE, Usage
 from ..writes import insert
 from .drafts import Draft, draft_message
 from .fencing import fence
@@ -86,7 +86,7 @@ def append(
     if not new:
         return Appended(session, _in_place(drafts, known), 0)
     _check_expected(session, expected_last_sequence)
-    usage = sum((draft.usage for draft in new), Usage())
+    usage = sum((draft.usage for draft in new if draft.usage is not NO_USAGE), NO_USAGE)
     fence(session, run_id=run_id, attempt=attempt, now=now, usage=usage)
     version = touch(session, now=now)
     linker = Linker.load(session, new, version=version, now=now)
@@ -99,7 +99,8 @@ def append(
             known[draft.client_message_id] = message
     insert(created)
     linker.store()
-    (Usage.of(session) + usage).store(session)
+    if usage is not NO_USAGE:
+        (Usage.of(session) + usage).store(session)
     return Appended(session, _in_place(drafts, known, created), len(created))
 
 
@@ -164,7 +165,7 @@ def _place(
     session.message_count += 1
     return Message(
         message_id=new_id("msg"),
-        session=session,
+        session_id=session.session_id,
         sequence=session.last_sequence,
         role=draft.role,
         type=draft.type,
