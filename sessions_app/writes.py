@@ -155,11 +155,17 @@ def _execute(connection: BaseDatabaseWrapper, statement: Statement) -> None:
 
 
 def _together(statements: list[Statement]) -> Statement:
-    *others, (sql, _) = statements
-    if others:
-        named = (f"w{number} AS ({each})" for number, (each, _) in enumerate(others))
-        sql = f"WITH {', '.join(named)} {sql}"
-    return sql, [value for _, values in statements for value in values]
+    texts = tuple(sql for sql, _ in statements)
+    return _with(texts), [value for _, values in statements for value in values]
+
+
+@lru_cache(maxsize=256)
+def _with(texts: tuple[str, ...]) -> str:
+    *others, last = texts
+    if not others:
+        return last
+    named = ", ".join(f"w{number} AS ({each})" for number, each in enumerate(others))
+    return f"WITH {named} {last}"
 
 
 @contextmanager
@@ -204,8 +210,7 @@ def _insertion(
             for column, several in zip(columns, differ, strict=True)
         ]
         return _insertion_of_arrays(model, names, differ), values
-    head, row = _insertion_of_rows(model, names)
-    return f"{head} VALUES {', '.join([row] * count)}", [
+    return _insertion_of_rows(model, names, count), [
         column[number] for number in range(count) for column in columns
     ]
 
@@ -214,13 +219,12 @@ def _insertion(
 def _insertion_of_arrays(
     model: type[Model], names: tuple[str, ...], differ: tuple[bool, ...]
 ) -> str:
-    head, _ = _insertion_of_rows(model, names)
     types = [_fields_of(model)[name].db_type(connections[DEFAULT_DB_ALIAS]) for name in names]
     values = [
         f"unnest(%s::{kind}[])" if several else f"%s::{kind}"
         for kind, several in zip(types, differ, strict=True)
     ]
-    return f"{head} SELECT {', '.join(values)}"
+    return f"{_into(model, names)} SELECT {', '.join(values)}"
 
 
 @cache
@@ -233,10 +237,14 @@ def _or_update(model: type[Model], names: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _insertion_of_rows(model: type[Model], names: tuple[str, ...]) -> tuple[str, str]:
-    columns = [_quoted(_fields_of(model)[name].column) for name in names]
-    row = f"({', '.join(['%s'] * len(columns))})"
-    return f"INSERT INTO {_quoted(model._meta.db_table)} ({', '.join(columns)})", row
+def _insertion_of_rows(model: type[Model], names: tuple[str, ...], count: int) -> str:
+    row = f"({', '.join(['%s'] * len(names))})"
+    return f"{_into(model, names)} VALUES {', '.join([row] * count)}"
+
+
+def _into(model: type[Model], names: tuple[str, ...]) -> str:
+    columns = ", ".join(_quoted(_fields_of(model)[name].column) for name in names)
+    return f"INSERT INTO {_quoted(model._meta.db_table)} ({columns})"
 
 
 @cache

@@ -13,13 +13,23 @@ class IdempotencyRecord(models.Model):
     length, and an index entry has.
     """
 
+    # Without the database's check of the two keys, which would lock the account's one row in every
+    # write of all its agents: a record is written beside the session that it names, and it lapses.
     digest = models.CharField(max_length=64, primary_key=True)
     fingerprint = models.CharField(max_length=64)
     account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     session = models.ForeignKey(
-        Session, on_delete=models.PROTECT, null=True, related_name="idempotency_records"
+        Session,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="idempotency_records",
+        db_constraint=False,
     )
     status_code = models.SmallIntegerField(null=True)
     headers = JSONTextField(null=True)
