@@ -21,6 +21,7 @@ from ..models import Session
 from ..prepared import Given, Prepared
 from ..querysets import SessionQuerySet
 from ..states import SessionStatus
+from ..turns import turn_to_write
 from ..writes import gathering, update
 
 _inside: ContextVar[bool] = ContextVar("inside_write_transaction", default=False)
@@ -44,7 +45,7 @@ def write_transaction() -> Iterator[None]:
         return
     token = _inside.set(True)
     try:
-        with transaction.atomic(), gathering():
+        with turn_to_write(), transaction.atomic(), gathering():
             yield
     finally:
         _inside.reset(token)
