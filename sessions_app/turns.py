@@ -18,7 +18,8 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
 _AGAIN_AFTER_SECONDS = 0.001
 
-_queue = threading.Lock()
+# Reentrant: what a transaction leaves to be done after it may write, too.
+_queue = threading.RLock()
 
 
 @contextmanager

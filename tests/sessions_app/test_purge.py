@@ -1,5 +1,5 @@
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from runs_app.models import Run
 from sessions_app.errors import DossierError, NotFound, SessionDeleted
@@ -329,3 +329,21 @@ class TestUsage:
         session_id = full_session(desk)
         delete(desk, session_id)
         assert Usage.of(row(session_id)) == Usage()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_deletion_stands_though_its_purge_fails(monkeypatch):
+    """The client is answered that the session is gone; what is left of it is the sweep's."""
+    desk = Desk()
+    session_id = desk.open()
+    desk.append(session_id, user())
+
+    def failing(self: object, **_: object) -> bool:
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(desk.sessions), "purge", failing)
+        delete(desk, session_id)
+    assert row(session_id).status == "DELETED"
+    assert row(session_id).purged_at is None
+    assert system().purge(session_id=session_id)
