@@ -54,7 +54,8 @@ _OWN = {
     },
     "sessions_app_toolcall": {
         "id": "'call_' || lpad(number::text, 26, '0')",
-        "session_id": "'sess_' || lpad((number %% 100000 + 1)::text, 26, '0')",
+        "session_id": "CASE WHEN number <= 50000 THEN 'sess_' || lpad('1', 26, '0') "
+        "ELSE 'sess_' || lpad((number %% 100000 + 1)::text, 26, '0') END",
     },
 }
 LONG = "sess_" + "1".rjust(26, "0")

@@ -122,14 +122,14 @@ class TestAppending:
     def test_costs_the_same_in_a_long_session(
         self, api: APIClient, path: str, session: Session, before: int
     ) -> None:
-        """Report BIG-02. Authentication aside: savepoint, lock, insert, update, release."""
+        """Report BIG-02. Authentication aside: savepoint, lock, what is written, release."""
         if before:
             make_messages(session=session, count=before)
         with CaptureQueriesContext(connection) as queries:
             api.post(path, {"messages": [HELLO, HELLO]})
         statements = [query["sql"].split()[0] for query in queries][2:]
-        expected = ["SAVEPOINT", "SELECT", "INSERT", "UPDATE", "RELEASE"]
-        assert statements == expected
+        written = ["WITH"] if connection.vendor == "postgresql" else ["INSERT", "UPDATE"]
+        assert statements == ["SAVEPOINT", "SELECT", *written, "RELEASE"]
 
 
 class TestAKnownClientMessageId:
