@@ -87,6 +87,7 @@ WAITING_TTL_DAYS = env.int("WAITING_TTL_DAYS", 7, validate=positive)
 # --- Database ---
 
 DB_LOCK_TIMEOUT = env.int("DB_LOCK_TIMEOUT", 10, validate=positive)
+DB_PREPARED_STATEMENTS = env.bool("DB_PREPARED_STATEMENTS", True)
 DB_STATEMENT_TIMEOUT = env.int("DB_STATEMENT_TIMEOUT", 30, validate=not_negative)
 SQLITE_SYNCHRONOUS = env.str(
     "SQLITE_SYNCHRONOUS", "FULL", validate=validate.OneOf(["NORMAL", "FULL", "EXTRA"])
@@ -124,7 +125,10 @@ def _postgresql_options(given: dict[str, Any]) -> dict[str, Any]:
     )
     options = f"{timeouts} {given.get('options', '')}".strip()
     # Values apart from statements, so that the server parses and plans a repeated one only once.
-    prepared = {"server_side_binding": True, "prepare_threshold": 2}
+    prepared = {
+        "server_side_binding": True,
+        "prepare_threshold": 2 if DB_PREPARED_STATEMENTS else None,
+    }
     return {"application_name": "dossier"} | prepared | given | {"options": options}
 
 
