@@ -72,7 +72,7 @@ class Desk:
         self.page.get_by_label(re.compile("Username|用户名")).fill(name)
         self.page.get_by_label(re.compile("Password|密码")).fill(PASSWORD)
         self.page.keyboard.press("Enter")
-        self.page.wait_for_selector("#user-tools")
+        self.page.wait_for_selector("#user-tools", state="attached")
         return self.page
 
 
@@ -159,7 +159,8 @@ def test_closing_many_at_once(desk, server):
         create_session(server, title=f"Batch {number}", agent_id="batch")
     page = desk.enter("operator-1")
     page.goto("/admin/sessions_app/session/")
-    page.get_by_label("agent").fill("batch")
+    page.locator("#changelist-filter summary", has_text="Agent").click()
+    page.get_by_label("Agent", exact=True).fill("batch")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("agent=batch"))
     page.locator("#action-toggle").check()

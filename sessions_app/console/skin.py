@@ -1,0 +1,19 @@
+"""The skin (django-unfold), imported here and nowhere else."""
+
+from unfold.admin import ModelAdmin
+from unfold.forms import (
+    AdminPasswordChangeForm,
+    AuthenticationForm,
+    UserChangeForm,
+    UserCreationForm,
+)
+from unfold.sites import UnfoldAdminSite as SkinnedSite
+
+__all__ = [
+    "AdminPasswordChangeForm",
+    "AuthenticationForm",
+    "ModelAdmin",
+    "SkinnedSite",
+    "UserChangeForm",
+    "UserCreationForm",
+]
