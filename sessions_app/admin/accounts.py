@@ -5,11 +5,18 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from ..console.skin import AdminPasswordChangeForm, ModelAdmin, UserChangeForm, UserCreationForm
+from ..console.skin import (
+    AdminPasswordChangeForm,
+    CheckboxList,
+    ModelAdmin,
+    UserChangeForm,
+    UserCreationForm,
+)
+from . import rights
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -18,8 +25,25 @@ admin.site.unregister(Group)
 _FOR_SUPERUSERS = ("is_superuser", "user_permissions")
 
 
+class _RightsAdmin(ModelAdmin):
+    """Groups and permissions as boxes to tick: Django's two lists with arrows between them speak
+    no Chinese, and are hard to use without a mouse."""
+
+    filter_horizontal: Any = ()
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_manytomany(
+            db_field, request, **kwargs | {"widget": CheckboxList}
+        )
+        if field is not None:
+            field.help_text = ""
+            if field.queryset.model is Permission:
+                field.queryset, field.label_from_instance = rights.offered(), rights.name_of
+        return field
+
+
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):
+class UserAdmin(_RightsAdmin, DjangoUserAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -53,7 +77,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
+class GroupAdmin(_RightsAdmin, DjangoGroupAdmin):  # type: ignore[misc]
     pass
 
 

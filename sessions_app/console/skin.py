@@ -8,10 +8,12 @@ from unfold.forms import (
     UserCreationForm,
 )
 from unfold.sites import UnfoldAdminSite as SkinnedSite
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxList
 
 __all__ = [
     "AdminPasswordChangeForm",
     "AuthenticationForm",
+    "CheckboxList",
     "ModelAdmin",
     "SkinnedSite",
     "UserChangeForm",

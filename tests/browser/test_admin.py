@@ -5,10 +5,8 @@ not go together.
 """
 
 import json
-import os
 import re
 import secrets
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,18 +17,8 @@ import pytest
 
 from tests.live_server import LiveServer, fresh_database
 
-playwright = pytest.importorskip("playwright.sync_api")
-
 pytestmark = pytest.mark.browser
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PASSWORD = secrets.token_urlsafe(16)
 PEOPLE = f"""
 from django.contrib.auth.models import Group, User
@@ -46,15 +34,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     with fresh_database(folder) as url, LiveServer(database_url=url, WORKERS=1) as server:
         server.manage("shell", "--no-imports", "-c", PEOPLE)
         yield server
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    executable = shutil.which(os.environ.get("CHROMIUM", "chromium"))
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=executable, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Desk:

@@ -2,10 +2,12 @@
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import URLPattern, URLResolver, reverse
+from django.urls.resolvers import RegexPattern
 
+from sessions_app.admin.rights import RIGHTS, name_of, offered
 from sessions_app.console.navigation import SECTIONS
 from sessions_app.console.registry import registered_pages
 from sessions_app.models import AccessToken, ContentRead
@@ -36,7 +38,7 @@ def every_name():
 
 def _site():
     patterns, _app, _namespace = admin.site.urls
-    return get_resolver(tuple(patterns))
+    return URLResolver(RegexPattern(r"^/admin/"), list(patterns))
 
 
 def address_of(name):
@@ -103,7 +105,8 @@ class TestAnOwnPage:
         assert reverse(f"admin:{entry.page}")
         if entry.permission is not None:
             label, codename = entry.permission.split(".")
-            assert Permission.objects.get(content_type__app_label=label, codename=codename)
+            known = Permission.objects.filter(content_type__app_label=label, codename=codename)
+            assert known.exists()
 
     @pytest.mark.parametrize("address", ["/admin/", *map(list_of, STORED)])
     def test_has_nothing_that_its_policy_forbids(self, entered, agent, address):
@@ -220,6 +223,27 @@ class TestAdministrators:
         client = entered("administrators")
         address = f"/admin/auth/user/{boss.pk}/{page}/"
         assert client.post(address, {"password1": "x", "password2": "x"}).status_code == 403
+
+
+class TestRights:
+    def test_are_all_there(self, db):
+        assert offered().count() == len(RIGHTS)
+        assert sorted(map(name_of, offered())) == sorted(map(str, RIGHTS.values()))
+
+    def test_hold_all_that_a_group_of_ours_has(self, db):
+        for permission in Permission.objects.filter(group__isnull=False):
+            assert name_of(permission)
+
+    def test_are_given_by_a_form(self, entered):
+        client = entered("superuser")
+        group = Group.objects.get(name="agents")
+        page = read(client, f"/admin/auth/group/{group.pk}/change/")
+        boxes = [box for box in page.of("input") if box.get("name") == "permissions"]
+        assert len(boxes) == len(RIGHTS)
+        wanted = [permission.pk for permission in offered()[:2]]
+        data = {"name": "agents", "permissions": wanted}
+        assert client.post(f"/admin/auth/group/{group.pk}/change/", data).status_code == 302
+        assert {permission.pk for permission in group.permissions.all()} == set(wanted)
 
 
 class TestTheLanguage:
