@@ -13,17 +13,10 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser.conftest import FLAGS
 from tests.live_server import ROOT, LiveServer, fresh_database
 
 FOLDER = ROOT / "screenshots"
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 LAPTOP, PHONE = (1440, 900), (390, 844)
 PASSWORD = secrets.token_urlsafe(16)
 
