@@ -17,7 +17,7 @@ DEV_DEPS := $(VENV)/.requirements-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test lint format types contracts migrations-check schema-check pytest soak bench demo clean
+.PHONY: help run test lint format types contracts migrations-check schema-check pytest soak bench screenshots demo clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 20
@@ -65,6 +65,9 @@ soak: $(DEV_DEPS) ## the long tests: crashes and concurrency, many rounds
 
 bench: $(RUN_DEPS) ## speed beside a bare Django view, e.g. make bench ARGS=--quick
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+screenshots: $(DEV_DEPS) ## pictures of every page of the console, in screenshots/; ONLY="home runs" takes these
+	@$(BIN)/python -m tests.browser.screenshots
 
 demo: $(RUN_DEPS) ## an agent that is killed in the morning and goes on in the afternoon
 	@$(BIN)/python examples/demo.py

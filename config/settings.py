@@ -155,12 +155,15 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- Application ---
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "config.admin_site.ConsoleConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "csp",
+    "django_htmx",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -171,6 +174,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.middleware.RequestIdMiddleware",
+    "config.policy_middleware.ContentSecurityPolicyMiddleware",
     "config.middleware.TrailingSlashMiddleware",
     "config.health.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -182,6 +186,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -231,6 +236,10 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- The console's skin; its colours are in static/console/tokens.css ---
+
+UNFOLD = {"SITE_TITLE": "Dossier", "SITE_HEADER": "Dossier", "SHOW_VIEW_ON_SITE": False}
 
 # --- REST API ---
 

@@ -1,9 +1,13 @@
+from csp.decorators import csp
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
+from django.views.i18n import set_language
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import AllowAny
+
+from sessions_app.console import policy
 
 # The schema and its reader are public, and are not what the API's own renderer makes.
 PUBLIC = {
@@ -16,10 +20,10 @@ PUBLIC = {
 def _around_the_api(namespace: str) -> list[URLPattern | URLResolver]:
     """What stands both at the root and under the version, as people look in both places."""
     schema = SpectacularJSONAPIView.as_view(**PUBLIC)
-    docs = SpectacularSwaggerView.as_view(url_name=f"{namespace}-openapi", **PUBLIC)
+    docs = SpectacularSwaggerSplitView.as_view(url_name=f"{namespace}-openapi", **PUBLIC)
     return [
         path("openapi.json", schema, name=f"{namespace}-openapi"),
-        path("docs", docs, name=f"{namespace}-docs"),
+        path("docs", csp(policy.API_READER)(docs), name=f"{namespace}-docs"),
     ]
 
 
@@ -29,6 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("runs_app.api.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
     *_around_the_api("root"),
 ]

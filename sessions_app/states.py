@@ -85,3 +85,13 @@ def effective_status(status: str, *, expires_at: datetime | None, now: datetime)
     if status == SessionStatus.ACTIVE and expires_at is not None and expires_at <= now:
         return SessionStatus.EXPIRED
     return SessionStatus(status)
+
+
+class ContentPage(TextChoices):
+    """Where a person can read what a session contains."""
+
+    TRANSCRIPT = "transcript", _("Transcript")
+    MEMORY = "memory", _("Working memory")
+    TOOLS = "tools", _("Tool calls")
+    RUNS = "runs", _("Runs")
+    RAW = "raw", _("Raw data")

@@ -13,12 +13,13 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from sessions_app.actors import Actor
-from sessions_app.admin import base, filters, values
+from sessions_app.admin import base, filters
 from sessions_app.admin.base import Shown
 from sessions_app.admin.confirm import OperatedAdmin
 from sessions_app.admin.operations import Fate, Operation
 from sessions_app.admin.session_operations import status_of
-from sessions_app.states import SessionStatus
+from sessions_app.console import values
+from sessions_app.states import ContentPage, SessionStatus
 
 from ..models import Run
 from ..services import RunManager
@@ -73,6 +74,7 @@ class RunStatusFilter(SimpleListFilter):
 
 @admin.register(Run)
 class RunAdmin(OperatedAdmin):
+    content_page = ContentPage.RUNS
     operations = (Cancel(),)
     heavy = (
         "input",

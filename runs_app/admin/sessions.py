@@ -13,10 +13,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from sessions_app.admin import base, session_operations, values
+from sessions_app.admin import base, session_operations
 from sessions_app.admin.base import Shown
 from sessions_app.admin.session_operations import Resume, SessionOperation, say
 from sessions_app.admin.sessions import SessionAdmin
+from sessions_app.console import values
 from sessions_app.models import Session
 from sessions_app.states import SessionStatus
 

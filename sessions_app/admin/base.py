@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from django.contrib.admin import ModelAdmin, ShowFacets, display
+from django.contrib.admin import ModelAdmin as DjangoModelAdmin
+from django.contrib.admin import ShowFacets, display
+from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.utils import flatten_fieldsets, quote, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
@@ -16,12 +18,17 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from ..actors import Actor
+from ..console import policy, values
+from ..console.skin import ModelAdmin
 from ..jsontext import JSONText
-from . import values
+from ..services.content_reads import record_read
+from ..states import ContentPage
 from .paging import CappedPaginator
 
 Shown = str | SafeString
 Promise = Any  # a lazy translation
+READ_CONTENT = "sessions_app.read_content"
 
 
 class Listing(ChangeList):
@@ -40,15 +47,19 @@ class ReadOnlyAdmin(ModelAdmin):
     """
 
     heavy: tuple[str, ...] = ()
+    # What a read of the page is written down as; None: it holds nothing that is said in a session.
+    content_page: ContentPage | None = None
     documents: Mapping[str, Callable[[Any], JSONText | str | None]] = {}
     ids: tuple[str, ...] = ()
     in_session: str | None = None  # how rows of one session are ordered
 
-    change_form_template = "admin/sessions_app/record.html"
-    change_list_template = "admin/sessions_app/list.html"
+    change_form_template = "console/record.html"
+    change_list_template = "console/list.html"
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
+    # Django's, as its list has a plain <select>.
+    action_form = ActionForm
     list_per_page = 50
     list_max_show_all = 100
     sortable_by: ClassVar[Any] = ()
@@ -66,6 +77,10 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+    def may_read(self, request: HttpRequest) -> bool:
+        """What sessions contain is for those who may read it; the rest of a page for all."""
+        return self.content_page is None or request.user.has_perm(READ_CONTENT)
 
     # --- which rows ---
 
@@ -104,6 +119,17 @@ class ReadOnlyAdmin(ModelAdmin):
 
     # --- what is shown ---
 
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        every = super().get_fieldsets(request, obj)
+        if self.may_read(request):
+            return every
+        content = {f"{name}_text" for name in self.documents}
+        left = [
+            (title, {**given, "fields": [each for each in given["fields"] if each not in content]})
+            for title, given in every
+        ]
+        return [(title, given) for title, given in left if given["fields"]]
+
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         return flatten_fieldsets(self.get_fieldsets(request, obj))
 
@@ -111,12 +137,25 @@ class ReadOnlyAdmin(ModelAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         if (obj := kwargs.get("obj")) is not None:
-            context |= self.page_context(request, obj)
-        return super().render_change_form(request, context, *args, **kwargs)
+            self.note_read(request, obj)
+            context |= self.page_context(request, obj) | {"may_read": self.may_read(request)}
+        response = super().render_change_form(request, context, *args, **kwargs)
+        return policy.apply(policy.OWN_PAGE, response)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """The skin keeps the request in the admin, where another thread's would be next to it."""
+        response = DjangoModelAdmin.changelist_view(self, request, extra_context)
+        return policy.apply(policy.OWN_PAGE, response)
 
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """What the page of one object shows beside its fields."""
-        return {"links": []}
+        return {"links": [], "copied": obj.pk}
+
+    def note_read(self, request: HttpRequest, obj: Any) -> None:
+        """Who read what a session contains is known afterwards."""
+        if self.content_page is not None and self.may_read(request):
+            actor = Actor.operator(request.user)  # type: ignore[arg-type]
+            record_read(actor=actor, session_id=obj.session_id, page=self.content_page)
 
     # --- whole values ---
 
@@ -130,12 +169,13 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def download(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """One value, byte for byte as it is stored, as a file that no browser interprets."""
-        if not self.has_view_permission(request):
+        if not (self.has_view_permission(request) and self.may_read(request)):
             raise PermissionDenied
         obj = self.get_object(request, unquote(object_id))
         value = self.documents[name](obj) if obj and name in self.documents else None
         if value is None:
             raise Http404
+        self.note_read(request, obj)
         text = value.text if isinstance(value, JSONText) else value
         return HttpResponse(
             text.encode(),
@@ -182,6 +222,10 @@ def number_field(name: str, label: Promise) -> Any:
 
 def time_field(name: str, label: Promise, *, ordering: str | None = None) -> Any:
     return _field(label, lambda _admin, obj: values.moment(getattr(obj, name)), ordering)
+
+
+def ago_field(name: str, label: Promise, *, ordering: str | None = None) -> Any:
+    return _field(label, lambda _admin, obj: values.ago(getattr(obj, name)), ordering)
 
 
 def document_field(name: str, label: Promise) -> Any:

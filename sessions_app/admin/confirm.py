@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from ..actors import Actor
+from ..console import policy
 from ..ids import MAX_ID_LENGTH
 from ..services.lifecycle import MAX_REASON
 from .base import ReadOnlyAdmin, Shown, address
@@ -183,9 +184,9 @@ class OperatedAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         filters = _filters(request)
         back = self.list_url(request) if from_list else self.page_url(plan.fates[0][0])
-        return TemplateResponse(
+        page = TemplateResponse(
             request,
-            "admin/sessions_app/confirm.html",
+            "console/confirm.html",
             {
                 **self.admin_site.each_context(request),
                 "title": operation.action if from_list else operation.label,
@@ -201,9 +202,9 @@ class OperatedAdmin(ReadOnlyAdmin):
                 "from_list": from_list,
                 "filters": filters,
                 "back": back,
-                "media": self.media,
             },
         )
+        return policy.apply(policy.OWN_PAGE, page)
 
     def page_url(self, obj: Any) -> str:
         return address(self._url_name("change"), obj.pk)

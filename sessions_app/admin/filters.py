@@ -20,7 +20,7 @@ Choices = list[tuple[str, Any]]
 class TextFilter(SimpleListFilter):
     """A value that is typed and compared exactly; ``lookup`` is the column."""
 
-    template = "admin/sessions_app/text_filter.html"
+    is_typed = True
     lookup: str
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Choices:
@@ -63,6 +63,10 @@ class SessionFilter(TextFilter):
 
 class RunFilter(TextFilter):
     title, parameter_name, lookup = _("run id"), "run", "run_id"
+
+
+class ReaderFilter(TextFilter):
+    title, parameter_name, lookup = _("reader"), "reader", "reader"
 
 
 class ToolFilter(TextFilter):

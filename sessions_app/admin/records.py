@@ -9,10 +9,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from ..console import values
 from ..jsontext import JSONText
 from ..models import Message, SessionEvent, WorkingMemoryRevision
-from ..states import ActorType, SessionStatus, Subject
-from . import base, filters, values
+from ..states import ActorType, ContentPage, SessionStatus, Subject
+from . import base, filters
 from .base import ReadOnlyAdmin, Shown
 
 # By the name: runs_app stands above.
@@ -44,6 +45,7 @@ def content_of(message: Message) -> JSONText | str | None:
 
 @admin.register(Message)
 class MessageAdmin(_OfLivingSession):
+    content_page = ContentPage.TRANSCRIPT
     heavy = ("body", "text")
     documents = {
         "content": content_of,
@@ -118,6 +120,7 @@ class MessageAdmin(_OfLivingSession):
 
 @admin.register(WorkingMemoryRevision)
 class WorkingMemoryAdmin(_OfLivingSession):
+    content_page = ContentPage.MEMORY
     heavy = ("memory",)
     documents = {"memory": lambda revision: revision.memory}
     ordering = ("-pk",)

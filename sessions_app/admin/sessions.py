@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django.contrib.admin import display
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -10,10 +11,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from ..console import values
 from ..folding import fold
 from ..models import Session
 from ..states import SessionStatus
-from . import base, filters, values
+from . import base, filters
 from .base import Shown
 from .confirm import OperatedAdmin
 from .session_operations import status_of
@@ -77,9 +79,9 @@ class SessionAdmin(OperatedAdmin):
             {
                 "fields": (
                     "created",
-                    "activity",
+                    "activity_line",
                     "idle_timeout",
-                    "expiry",
+                    "expiry_line",
                     "closed",
                     "expired",
                     "deleted",
@@ -120,8 +122,10 @@ class SessionAdmin(OperatedAdmin):
     idle_timeout = base.number_field("idle_timeout_seconds", _("idle timeout (s)"))
     forked = base.number_field("forked_at_sequence", _("forked at"))
     created = base.time_field("created_at", _("created at"))
-    activity = base.time_field("last_activity_at", _("last activity"), ordering="last_activity_at")
-    expiry = base.time_field("expires_at", _("expires at"), ordering="expires_at")
+    activity = base.ago_field("last_activity_at", _("last activity"), ordering="last_activity_at")
+    activity_line = base.time_field("last_activity_at", _("last activity"))
+    expiry = base.ago_field("expires_at", _("expires"), ordering="expires_at")
+    expiry_line = base.time_field("expires_at", _("expires at"))
     closed = base.time_field("closed_at", _("closed at"))
     deleted = base.time_field("deleted_at", _("deleted at"))
     purged = base.time_field("purged_at", _("purged at"))
@@ -172,6 +176,8 @@ class SessionAdmin(OperatedAdmin):
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """What has happened to a session stands in its events."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         address = reverse("admin:sessions_app_sessionevent_changelist")
         return HttpResponseRedirect(f"{address}?session={object_id}")
 

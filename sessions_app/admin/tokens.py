@@ -26,10 +26,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from knox.settings import CONSTANTS
 
+from ..console import policy, values
 from ..errors import DossierError
 from ..models import AccessToken
 from ..services.tokens import issue_token
-from . import base, filters, values
+from . import base, filters
 from .base import ReadOnlyAdmin, Shown
 
 _MOST_SUGGESTED = 100
@@ -78,7 +79,7 @@ class TokenForm(forms.Form):
 
 @admin.register(AccessToken)
 class AccessTokenAdmin(ReadOnlyAdmin):
-    change_list_template = "admin/sessions_app/tokens.html"
+    change_list_template = "console/tokens/list.html"
     ordering = ("-created",)
     list_select_related = ("user",)
     list_display_links = None
@@ -117,6 +118,9 @@ class AccessTokenAdmin(ReadOnlyAdmin):
         address = reverse("admin:sessions_app_accesstoken_revoke", args=[obj.token_key])
         name = values.visible(obj.name)
         return format_html('<a href="{}">{}</a>', address, _("Revoke %(name)s") % {"name": name})
+
+    def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
+        return super().page_context(request, obj) | {"copied": None}
 
     # --- who: Django's own permissions of the model, which no group of ours has ---
 
@@ -216,11 +220,12 @@ class AccessTokenAdmin(ReadOnlyAdmin):
         )
 
     def _page(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
-        return TemplateResponse(
+        page = TemplateResponse(
             request,
-            f"admin/sessions_app/{template}.html",
+            f"console/tokens/{template}.html",
             {**self.admin_site.each_context(request), "opts": self.opts, **context},
         )
+        return policy.apply(policy.OWN_PAGE, page)
 
 
 def _is_first_time(request: HttpRequest) -> bool:

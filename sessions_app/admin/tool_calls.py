@@ -10,10 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from ..actors import Actor
+from ..console import values
 from ..models import ToolCall
 from ..services import SessionManager
-from ..states import OPEN_TOOL_CALLS, SessionStatus, ToolCallStatus
-from . import base, filters, values
+from ..states import OPEN_TOOL_CALLS, ContentPage, SessionStatus, ToolCallStatus
+from . import base, filters
 from .base import Shown
 from .confirm import OperatedAdmin
 from .operations import Fate, Operation
@@ -52,6 +53,7 @@ class Settle(Operation):
 
 @admin.register(ToolCall)
 class ToolCallAdmin(OperatedAdmin):
+    content_page = ContentPage.TOOLS
     operations = (Settle(),)
     heavy = (
         "arguments",

@@ -1,4 +1,5 @@
 from .access_token import AccessToken
+from .content_read import ContentRead
 from .event import SessionEvent
 from .idempotency import IdempotencyRecord
 from .memory import WorkingMemoryRevision
@@ -8,6 +9,7 @@ from .tool_call import ToolCall
 
 __all__ = [
     "AccessToken",
+    "ContentRead",
     "IdempotencyRecord",
     "Message",
     "MetadataTerm",

@@ -111,6 +111,7 @@ class Session(UsageFields):
         permissions = [
             ("use_api", _("May use the REST API")),
             ("view_all_sessions", _("May read every account's sessions over the API")),
+            ("read_content", _("May read what sessions contain")),
             ("close_session", _("May close sessions")),
             ("expire_session", _("May expire sessions")),
             ("resume_session", _("May resume sessions")),

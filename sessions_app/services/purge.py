@@ -9,13 +9,13 @@ from typing import Any
 
 from django.db import models
 
-from ..models import IdempotencyRecord, MetadataTerm, Session, SessionEvent
+from ..models import ContentRead, IdempotencyRecord, MetadataTerm, Session, SessionEvent
 from ..models.session import empty_object
 from ..usage import Usage
 from .locking import lock_awaiting_purge
 
-# They stay with the tombstone: the events hold no content, the records lose their answers.
-_KEPT = (SessionEvent, IdempotencyRecord, Session)
+# They stay with the tombstone: events and reads hold no content, the records lose their answers.
+_KEPT = (SessionEvent, ContentRead, IdempotencyRecord, Session)
 
 _BLANKED = (
     "external_id",

@@ -5,10 +5,8 @@ not go together.
 """
 
 import json
-import os
 import re
 import secrets
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,18 +17,8 @@ import pytest
 
 from tests.live_server import LiveServer, fresh_database
 
-playwright = pytest.importorskip("playwright.sync_api")
-
 pytestmark = pytest.mark.browser
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PASSWORD = secrets.token_urlsafe(16)
 PEOPLE = f"""
 from django.contrib.auth.models import Group, User
@@ -48,15 +36,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    executable = shutil.which(os.environ.get("CHROMIUM", "chromium"))
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=executable, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 class Desk:
     """A page in which somebody has logged in."""
 
@@ -72,7 +51,7 @@ class Desk:
         self.page.get_by_label(re.compile("Username|用户名")).fill(name)
         self.page.get_by_label(re.compile("Password|密码")).fill(PASSWORD)
         self.page.keyboard.press("Enter")
-        self.page.wait_for_selector("#user-tools")
+        self.page.wait_for_selector("#user-tools", state="attached")
         return self.page
 
 
@@ -159,7 +138,8 @@ def test_closing_many_at_once(desk, server):
         create_session(server, title=f"Batch {number}", agent_id="batch")
     page = desk.enter("operator-1")
     page.goto("/admin/sessions_app/session/")
-    page.get_by_label("agent").fill("batch")
+    page.locator("#changelist-filter summary", has_text="Agent").click()
+    page.get_by_label("Agent", exact=True).fill("batch")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("agent=batch"))
     page.locator("#action-toggle").check()

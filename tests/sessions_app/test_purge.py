@@ -5,9 +5,10 @@ from runs_app.models import Run
 from sessions_app.errors import DossierError, NotFound, SessionDeleted
 from sessions_app.jsontext import JSONText
 from sessions_app.models import IdempotencyRecord, Session, SessionEvent
-from sessions_app.services import NewSession, Outcome
+from sessions_app.services import Actor, NewSession, Outcome
+from sessions_app.services.content_reads import record_read
 from sessions_app.services.purge import purge_batch, purged_models
-from sessions_app.states import ToolCallStatus
+from sessions_app.states import ContentPage, ToolCallStatus
 from sessions_app.usage import Usage
 from tests.domain import (
     NOON,
@@ -28,7 +29,12 @@ from tests.domain import (
 )
 
 SECRET = "secret"
-KEPT = {"sessions_app.Session", "sessions_app.SessionEvent", "sessions_app.IdempotencyRecord"}
+KEPT = {
+    "sessions_app.Session",
+    "sessions_app.SessionEvent",
+    "sessions_app.ContentRead",
+    "sessions_app.IdempotencyRecord",
+}
 # What the tombstone is: everything else in the row is empty.
 TOMBSTONE = {
     "session_id",
@@ -78,6 +84,8 @@ def full_session(desk, **more):
     child = desk.run(session_id, parent_run_id=second.run_id)
     desk.run(session_id, parent_run_id=child.run_id)
     desk.call(session_id, arguments=SECRET, run_id=child.run_id)
+    reader = Actor.operator(desk.user)
+    record_read(actor=reader, session_id=session_id, page=ContentPage.TRANSCRIPT, now=NOON)
     IdempotencyRecord.objects.create(
         digest=session_id,
         fingerprint="f",

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.urls import reverse
 
-from sessions_app.admin.values import PREVIEW_CHARACTERS, visible
+from sessions_app.console.values import PREVIEW_CHARACTERS, visible
 from sessions_app.models import AccessToken, Message
 from sessions_app.services import Actor, SessionManager
 from sessions_app.services.tokens import issue_token

@@ -207,7 +207,7 @@ class TestSessions:
         (typed,) = [
             tag for tag in page.of("input") if tag.get("value") == "a&b" and tag["type"] == "text"
         ]
-        assert typed["aria-label"] == "agent"
+        assert typed["aria-label"] == "Agent"
 
     def test_lead_to_their_records(self, operator, agent):
         whole = make_whole(agent)

@@ -1,0 +1,1 @@
+"""What all pages for people stand on: the site, its skin, its navigation, its policies."""

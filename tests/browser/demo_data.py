@@ -1,0 +1,102 @@
+"""A few sessions of every kind, for pictures: made by a command beside the server."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from runs_app.models import Run
+from runs_app.services import NewRun, RunManager
+from sessions_app.models import Session, ToolCall
+from sessions_app.services import Actor, NewSession, SessionManager
+
+SESSIONS: list[tuple[str | None, str, str | None]] = [
+    ("Refund for order 4711", "support-agent", "u-1029"),
+    ("修复无法启动的项目", "repair-agent", "王小明"),
+    (
+        "Quarterly report: revenue by region and product line, with the corrections of June",
+        "analyst",
+        "maria.santos@example.org",
+    ),
+    ("Migrate the billing service to PostgreSQL 16", "code-agent", "u-7"),
+    (None, "code-agent", None),
+    ("客户投诉: 包裹在运输途中损坏, 要求退款并重新发货", "support-agent", "u-88"),
+    ("Plan a trip to Lisbon", "travel", "u-5521"),
+    ("Translate the handbook", "translator", "u-3"),
+    ("Nightly data check", "cron", None),
+    ("Find the memory leak in the image worker", "code-agent", "u-7"),
+]
+TIMEOUTS = (3600, None, 86_400)
+
+
+def seed(password: str) -> None:
+    """Make it, and print what addresses need."""
+    User.objects.create_superuser("admin", "admin@example.org", password)
+    for name, group in (("lin", "support"), ("maria", "operators"), ("chen", "administrators")):
+        person = User.objects.create_user(name, is_staff=True)
+        person.groups.add(Group.objects.get(name=group))
+    actor = Actor.account(User.objects.get(username="agent"))
+    made = [_session(actor, number) for number in range(len(SESSIONS))]
+    session, run = made[0]
+    call = ToolCall.objects.filter(session=session)[0]
+    print(f"session={session.pk}\nrun={run.pk}\ncall={call.pk}")  # noqa: T201
+
+
+def _session(actor: Actor, number: int) -> tuple[Session, Run]:
+    title, agent, user = SESSIONS[number]
+    at = timezone.now() - timedelta(minutes=7 * (len(SESSIONS) - number) ** 2)
+    new = NewSession(
+        title=title,
+        agent_id=agent,
+        user_id=user,
+        metadata={"tier": "gold", "number": number},
+        working_memory={"goal": title or "Tidy up", "plan": ["Look", "Think", "Act"]},
+        idle_timeout_seconds=TIMEOUTS[number % len(TIMEOUTS)],
+    )
+    session, _events = SessionManager(actor).create(new, now=at)
+    asked = NewRun(input={"task": title}, agent_id=agent, model="gpt-5.1-mini")
+    run = RunManager(actor).create(session_id=session.pk, new=asked, now=at)
+    _talk(actor, session, run, answered=number % 4 != 3, at=at)
+    _end(actor, run, number, now=at + timedelta(seconds=30))
+    if number == 6:
+        reason = "The customer is content"
+        SessionManager(actor).close(
+            session_id=session.pk, reason=reason, now=at + timedelta(minutes=1)
+        )
+    return session, run
+
+
+def _talk(actor: Actor, session: Session, run: Run, *, answered: bool, at: datetime) -> None:
+    function = {"name": "search_orders", "arguments": '{"query": "4711", "limit": 5}'}
+    call = {"id": "call_1", "type": "function", "function": function}
+    asking: list[dict[str, Any]] = [
+        {"role": "system", "content": "You are a careful assistant."},
+        {"role": "user", "content": session.title or "Please tidy up."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
+    answer: list[dict[str, Any]] = [
+        {"role": "tool", "tool_call_id": "call_1", "content": '{"orders": [{"id": 4711}]}'},
+        {
+            "role": "assistant",
+            "content": "Done: **one** order found.",
+            "usage": {"input_tokens": 1200, "output_tokens": 310},
+        },
+    ]
+    manager = SessionManager(actor)
+    manager.append(session_id=session.pk, run_id=run.pk, messages=asking, now=at)
+    if answered:
+        after = at + timedelta(seconds=9)
+        manager.append(session_id=session.pk, run_id=run.pk, messages=answer, now=after)
+
+
+def _end(actor: Actor, run: Run, number: int, *, now: datetime) -> None:
+    manager = RunManager(actor)
+    match number % 5:
+        case 0:
+            manager.complete(run_id=run.pk, output={"answer": "Refunded."}, now=now)
+        case 1:
+            error = {"type": "timeout", "message": "The tool took too long."}
+            manager.fail(run_id=run.pk, error=error, now=now)
+        case 2:
+            manager.wait(run_id=run.pk, reason="for approval", now=now)
