@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
 
 from django.db import transaction
 
@@ -72,10 +72,10 @@ def locked_session(
         if if_match is not None and if_match != session.version:
             raise version_mismatch(session.version)
         session.version_when_locked = session.version
-        before = _stored_fields(session)
+        before = session.__dict__.copy()
         yield session
-        after = _stored_fields(session)
-        if changed := [name for name, value in after.items() if before[name] != value]:
+        after = session.__dict__
+        if changed := [name for name in _stored_names() if before[name] != after[name]]:
             update(session, changed)
 
 
@@ -163,6 +163,6 @@ def lock_awaiting_purge(session_id: str) -> bool:
     return waiting.select_for_update().first() is not None
 
 
-def _stored_fields(session: Session) -> dict[str, Any]:
-    held = session.__dict__
-    return {field.attname: held[field.attname] for field in session._meta.concrete_fields}
+@cache
+def _stored_names() -> tuple[str, ...]:
+    return tuple(field.attname for field in Session._meta.concrete_fields)
