@@ -22,6 +22,7 @@ from psycopg.pq import TransactionStatus
 
 # Of PostgreSQL's protocol.
 _MOST_PARAMETERS = 65_535
+# What every driver takes as it is. To ask the field takes longer than all that the driver does.
 _PLAIN = (str, int, type(None))
 
 Statement = tuple[str, list[Any]]
@@ -35,21 +36,21 @@ def insert(rows: Sequence[Model], *, or_update: Sequence[str] = ()) -> None:
     if not rows:
         return
     connection, model = connections[DEFAULT_DB_ALIAS], type(rows[0])
-    # What is null in all of them the column is by itself.
-    fields = [
-        field
-        for field in model._meta.concrete_fields
-        if any(getattr(row, field.attname) is not None for row in rows)
-    ]
-    names = tuple(field.attname for field in fields)
+    fields = model._meta.concrete_fields
     portion = _most_parameters(connection) // len(fields)
     for start in range(0, len(rows), portion):
-        part = rows[start : start + portion]
-        columns = [
-            [_stored(field, getattr(row, field.attname), connection) for row in part]
-            for field in fields
-        ]
-        sql, values = _insertion(connection, model, names, columns)
+        part = [row.__dict__ for row in rows[start : start + portion]]
+        columns = {field: [row[field.attname] for row in part] for field in fields}
+        # What is null in all of them the column is by itself.
+        given = {
+            field.attname: [
+                value if type(value) in _PLAIN else field.get_db_prep_save(value, connection)
+                for value in column
+            ]
+            for field, column in columns.items()
+            if column.count(None) < len(column)
+        }
+        sql, values = _insertion(connection, model, tuple(given), list(given.values()))
         sql += _or_update(model, tuple(or_update))
         _write(connection, (sql, values), inserts=model, updates=model if or_update else None)
     for row in rows:
@@ -60,7 +61,7 @@ def update(row: Model, names: Sequence[str]) -> None:
     """Store these fields of a row that is locked, by their attributes' names."""
     connection, model = connections[DEFAULT_DB_ALIAS], type(row)
     fields = [*map(_fields_of(model).__getitem__, names), model._meta.pk]
-    values = [_stored(field, getattr(row, field.attname), connection) for field in fields]
+    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
     _write(connection, (_change(model, tuple(names)), values), updates=model)
 
 
@@ -186,12 +187,6 @@ def _autocommitted(connection: BaseDatabaseWrapper, alone: bool) -> Iterator[Non
 
 def _idle(driver: Any) -> bool:
     return driver is not None and driver.info.transaction_status == TransactionStatus.IDLE
-
-
-def _stored(field: Any, value: Any, connection: BaseDatabaseWrapper) -> Any:
-    """The value as the driver takes it; most are so already, and to ask the field takes longer
-    than all that the driver does with it."""
-    return value if type(value) in _PLAIN else field.get_db_prep_save(value, connection)
 
 
 def _insertion(
