@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a look: few rows, short rounds")
     options = parser.parse_args()
     if options.quick:
-        options.seconds, options.rounds, options.sessions = 1.0, 1, 2_000
+        options.seconds, options.rounds, options.sessions = 1.0, 1, 50_000
     with fresh_database(os.environ.get("DATABASE_URL", "")) as url:
         os.environ.update(servers.environment(url), DJANGO_SETTINGS_MODULE="config.settings")
         django.setup()
