@@ -17,8 +17,7 @@ from rest_framework.request import Request
 from sessions_app.api.query import Integer
 from sessions_app.api.response import Response
 from sessions_app.errors import InvalidCursor
-from sessions_app.prepared import LIMIT as OPEN_LIMIT
-from sessions_app.prepared import Given, Listing, Prepared
+from sessions_app.prepared import GIVEN_LIMIT, Given, Listing, Prepared
 from sessions_app.querysets import how_many_fit
 from sessions_app.timestamps import rfc3339
 
@@ -165,7 +164,7 @@ def _pages_of(build: Callable[..., QuerySet[Any, Any]]) -> Prepared[Any]:
         if side is not None:
             keys = tuple(map(given, _KEYS[: len(order)]))
             found = _Order(found.model, order).from_place(found, Place(keys, *side))
-        return found[:OPEN_LIMIT]
+        return found[:GIVEN_LIMIT]
 
     return Prepared(page)
 

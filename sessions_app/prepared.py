@@ -21,18 +21,19 @@ from typing import Any, Generic, TypeVar
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Model, QuerySet
-from django.db.models.query import ModelIterable
+from django.db.models.query import ModelIterable, ValuesListIterable
 
 Row = TypeVar("Row")
+_Tuples = list[tuple[Any, ...]]
 
 _MOST_SHAPES = 100
 
-
 # Slice by this, and bring the value ``limit``: Django has no other way to leave a limit open. In
-# subqueries, too, and as an offset: ``[LIMIT : LIMIT + 1]`` is the row behind so many.
-LIMIT = 2_147_483_629
+# subqueries, too, and as an offset: ``[GIVEN_LIMIT : GIVEN_LIMIT + 1]`` is the row behind so many.
+# It is looked for in the SQL, so it is a number that no queryset says for another reason.
+GIVEN_LIMIT = 2_147_483_629
 _WORD = re.compile(r"\w*", re.ASCII)
-_PLACES = re.compile(rf"%s|%\(\w+\)s|\b{LIMIT}\b")
+_PLACES = re.compile(rf"%s|%\(\w+\)s|\b{GIVEN_LIMIT}\b")
 
 
 class Given(Expression):
@@ -47,10 +48,10 @@ class Given(Expression):
 
 
 class GivenList(Given):
-    """Values for an ``IN``: as many as an execution brings, but for none.
+    """Values for an ``IN``, at least one: ``filter(pk__in=[GivenList("ids")])``.
 
-    The last one is repeated up to a power of two: databases keep the plan of each text that they
-    are sent, and there are only so many lengths.
+    The last one is repeated up to a power of two, since databases keep the plan of each text that
+    they are sent: so there are few.
     """
 
     @property
@@ -69,26 +70,33 @@ class GivenList(Given):
 class _Statement:
     sql: str
     parameters: Sequence[Any]
-    shape: Callable[[list[tuple[Any, ...]]], list[Any]]
+    load: Callable[[_Tuples], list[Any]]
 
     def execute(self, values: dict[str, Any]) -> list[Any]:
         connection = _connection()
         adapted = connection.ops.adapt_datetimefield_value
-        values = {
-            name: adapted(value) if isinstance(value, datetime) else value
-            for name, value in values.items()
-        }
-        sql, bound = self.sql, []
-        for found in self.parameters:
-            if isinstance(found, GivenList):
-                several = found.padded(values[found.name])
-                sql = sql.replace(found.place, ", ".join(["%s"] * len(several)), 1)
-                bound += several
-            else:
-                bound.append(values[found.name] if isinstance(found, Given) else found)
+        sql, bound = self._bind(
+            {
+                name: adapted(value) if isinstance(value, datetime) else value
+                for name, value in values.items()
+            }
+        )
         with connection.cursor() as cursor:
             cursor.execute(sql, bound)
-            return self.shape(cursor.fetchall())
+            return self.load(cursor.fetchall())
+
+    def _bind(self, values: dict[str, Any]) -> tuple[str, list[Any]]:
+        sql, bound = self.sql, []
+        for parameter in self.parameters:
+            if isinstance(parameter, GivenList):
+                several = parameter.padded(values[parameter.name])
+                sql = sql.replace(parameter.place, ", ".join(["%s"] * len(several)), 1)
+                bound += several
+            elif isinstance(parameter, Given):
+                bound.append(values[parameter.name])
+            else:
+                bound.append(parameter)
+        return sql, bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,45 +145,56 @@ def _compiled(queryset: QuerySet[Any, Any]) -> _Statement:
     compiler = queryset.query.get_compiler(connection=_connection())
     sql, parameters = _written_out(*compiler.as_sql())
     converters = compiler.get_converters([column for column, *_ in compiler.select])
+    kind = queryset._iterable_class
+    to_row = _instance_maker(queryset, compiler) if issubclass(kind, ModelIterable) else _make(kind)
 
-    def converted(rows: list[tuple[Any, ...]]) -> Any:
-        return compiler.apply_converters(rows, converters) if converters else rows
+    def load(rows: _Tuples) -> list[Any]:
+        return [*map(to_row, compiler.apply_converters(rows, converters) if converters else rows)]
 
-    if not issubclass(queryset._iterable_class, ModelIterable):
-        make = getattr(queryset._iterable_class, "make", tuple)
-        return _Statement(sql, parameters, lambda rows: list(map(make, converted(rows))))
+    return _Statement(sql, parameters, load)
+
+
+def _make(kind: Any) -> Callable[[tuple[Any, ...]], Any]:
+    """How `values_list`, and what `sessions_app.querysets` makes of it, makes a row of a tuple."""
+    if not issubclass(kind, ValuesListIterable):
+        raise NotImplementedError("a prepared query loads instances or tuples")
+    make: Callable[[tuple[Any, ...]], Any] = getattr(kind, "make", tuple)
+    return make
+
+
+def _instance_maker(
+    queryset: QuerySet[Any, Any], compiler: Any
+) -> Callable[[tuple[Any, ...]], Model]:
+    """What `ModelIterable` does, without what only related rows need."""
     if compiler.klass_info.get("related_klass_infos"):
         raise NotImplementedError("a prepared query loads no related rows")
     first, *_, last = compiler.klass_info["select_fields"]
     names = [compiler.select[index][0].target.attname for index in range(first, last + 1)]
-    notes = list(compiler.annotation_col_map.items())
+    annotations = list(compiler.annotation_col_map.items())
     model, alias = queryset.model, queryset.db
 
-    def instances(rows: list[tuple[Any, ...]]) -> list[Any]:
-        found = []
-        for row in converted(rows):
-            instance = model.from_db(alias, names, row[first : last + 1])
-            for name, index in notes:
-                setattr(instance, name, row[index])
-            found.append(instance)
+    def instance(row: tuple[Any, ...]) -> Model:
+        found = model.from_db(alias, names, row[first : last + 1])
+        for name, index in annotations:
+            setattr(found, name, row[index])
         return found
 
-    return _Statement(sql, parameters, instances)
+    return instance
 
 
 def _written_out(sql: str, parameters: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The statement with a parameter where `LIMIT` stands, and with its constants as literals: of
+    """The statement with a parameter where `GIVEN_LIMIT` stands, and its constants as literals: of
     them there is nothing to bind, and a planner can prove by them that a partial index serves."""
     known, bound = iter(parameters), []
 
     def literal_or_place(place: re.Match[str]) -> str:
-        value = Given("limit") if place[0] == str(LIMIT) else next(known)
+        value = Given("limit") if place[0] == str(GIVEN_LIMIT) else next(known)
         if isinstance(value, str) and _WORD.fullmatch(value):
             return f"'{value}'"
         if isinstance(value, int) and not isinstance(value, bool):
             return f"{value:d}"
         bound.append(value)
-        return place[0].replace(str(LIMIT), "%s")
+        return place[0].replace(str(GIVEN_LIMIT), "%s")
 
     return _PLACES.sub(literal_or_place, sql), bound
 

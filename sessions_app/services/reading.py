@@ -12,7 +12,7 @@ from ..errors import NotFound
 from ..folding import fold
 from ..jsontext import JSONText
 from ..models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
-from ..prepared import LIMIT, Given, Listing, Prepared
+from ..prepared import GIVEN_LIMIT, Given, Listing, Prepared
 from ..querysets import MessageQuerySet, SessionQuerySet, ToolCallQuerySet, how_many_fit
 from ..rows import MessageRow, SessionRow
 from ..states import SessionStatus
@@ -114,7 +114,7 @@ def _history(
 
 @Prepared
 def _sizes(given: type[Given], *shape: Any) -> QuerySet[Message, tuple[int, int]]:
-    return _history(given, *shape).values_list("sequence", "size")[:LIMIT]
+    return _history(given, *shape).values_list("sequence", "size")[:GIVEN_LIMIT]
 
 
 @Prepared

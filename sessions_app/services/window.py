@@ -20,7 +20,7 @@ from django.db.models import Window as RunningWindow
 from django.db.models.functions import Cast, Coalesce
 
 from ..models import Message, Session, ToolCall
-from ..prepared import LIMIT, Given, GivenList, Prepared
+from ..prepared import GIVEN_LIMIT, Given, GivenList, Prepared
 from ..querysets import MessageQuerySet
 from ..rows import MessageRow
 from .survey import Survey, by_part, part, union
@@ -151,7 +151,7 @@ def _newest(live: MessageQuerySet, given: type[Given]) -> tuple[Any, Any]:
     table.
     """
     body = live.filter(sequence__range=(given("body"), given("last")))
-    lowest = body.order_by("-sequence").values("sequence")[LIMIT : LIMIT + 1]
+    lowest = body.order_by("-sequence").values("sequence")[GIVEN_LIMIT : GIVEN_LIMIT + 1]
     return Coalesce(Subquery(lowest), given("body")), given("last")
 
 
