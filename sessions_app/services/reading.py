@@ -86,9 +86,10 @@ class _FilterShape(NamedTuple):
     mentions: bool
 
 
-def _found(
+def _matching(
     given: type[Given], order: tuple[str, str], shape: _FilterShape
 ) -> QuerySet[Session, SessionRow]:
+    """What `SessionReader.find` lists."""
     found = Session.objects.owned_by(EVERY_ACCOUNT if shape.everyone else given("account"))
     found = found.filter(**{_LOOKUPS[name]: given(name) for name in shape.compared})
     found = found.with_status(shape.statuses, now=given("now"))
@@ -105,6 +106,7 @@ def _found(
 def _history(
     given: type[Given], include_superseded: bool, descending: bool, *narrowed: str
 ) -> MessageQuerySet:
+    """The raw conversation; removed messages are not part of it."""
     history = Message.objects.filter(session=given("session_id"))
     shown = history.filter(removed_at=None) if include_superseded else history.live()
     ordered = shown.order_by("-sequence" if descending else "sequence")
@@ -159,7 +161,7 @@ class SessionReader:
         )
         values: dict[str, Any] = {f"term_{number}": term for number, term in enumerate(terms)}
         values |= {"account": account, "now": now, "words": fold(filters.q or ""), **compared}
-        return Listing(Session, _found, order, (shape,), values)
+        return Listing(Session, _matching, order, (shape,), values)
 
     def open_tool_calls(self, *, session: Session) -> list[str]:
         """The ids of the first hundred open calls of a session that was read already."""
@@ -167,12 +169,6 @@ class SessionReader:
             return []
         calls = ToolCall.objects.filter(session=session).open().order_by("id")
         return list(calls.values_list("id", flat=True)[:MAX_LISTED_CALLS])
-
-    def read_history(self, *, session_id: str, include_superseded: bool = False) -> MessageQuerySet:
-        """The raw conversation, in order; removed messages are not part of it."""
-        history = Message.objects.filter(session=self.get(session_id=session_id))
-        shown = history.filter(removed_at=None) if include_superseded else history.live()
-        return shown.order_by("sequence")
 
     def read_page(
         self,

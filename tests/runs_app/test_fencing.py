@@ -179,7 +179,7 @@ class TestWrite:
         with pytest.raises(RunSuperseded):
             desk.append(session_id, user("A"), run_id=run.run_id, attempt=1, now=later(21))
         desk.append(session_id, user("B"), run_id=run.run_id, attempt=2, now=later(21))
-        history = desk.sessions.read_history(session_id=session_id)
+        history = desk.sessions.read_page(session_id=session_id, limit=100).messages
         assert [message.body.value["content"] for message in history] == ["A", "B"]
 
 

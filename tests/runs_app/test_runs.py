@@ -227,7 +227,7 @@ class TestEnd:
         partial = {"role": "assistant", "content": "Half", "status": "incomplete"}
         desk.append(session_id, user(), partial, run_id=run.run_id)
         move(desk, name, run)
-        history = desk.sessions.read_history(session_id=session_id)
+        history = desk.sessions.read_page(session_id=session_id, limit=100).messages
         assert [message.body.value for message in history] == [user(), partial]
 
     @pytest.mark.parametrize("name", ["complete", "fail", "cancel"])

@@ -202,7 +202,7 @@ class TestOfABatch:
         mixed = [user(str(n)) if n % 2 else assistant(str(n)) for n in range(50)]
         desk.append(session_id, *mixed)
         for _ in range(3):
-            read = desk.sessions.read_history(session_id=session_id)
+            read = desk.sessions.read_page(session_id=session_id, limit=100).messages
             assert [message.body.value for message in read] == mixed
             window = read_window(row(session_id), last_n=10)
             assert [message.sequence for message in window.messages] == [*range(41, 51)]

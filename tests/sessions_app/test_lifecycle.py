@@ -285,7 +285,7 @@ class TestCloseAndExpire:
         for field in ("title", "metadata", "user_id", "agent_id", "external_id", "message_count"):
             assert now_closed[field] == session[field]
         assert desk.sessions.read_memory(session_id=session_id)[1].value["goal"] == "g"
-        assert desk.sessions.read_history(session_id=session_id).count() == 2
+        assert len(desk.sessions.read_page(session_id=session_id, limit=100).messages) == 2
 
     def test_close_cancels_unfinished_runs_and_open_calls(self, desk):
         session_id = session_in(desk, "ACTIVE")
@@ -365,7 +365,7 @@ class TestActivity:
         session_id = session_in(desk, "ACTIVE")
         before = dump()
         desk.sessions.get(session_id=session_id)
-        [*desk.sessions.read_history(session_id=session_id)]
+        desk.sessions.read_page(session_id=session_id, limit=100)
         desk.sessions.read_memory(session_id=session_id)
         [*desk.sessions.events(session_id=session_id)]
         [*desk.sessions.tool_calls(session_id=session_id)]

@@ -147,7 +147,7 @@ class TestTombstone:
         sessions, runs = desk.sessions, desk.runs
         for read in (
             lambda: sessions.get(session_id=session_id),
-            lambda: sessions.read_history(session_id=session_id),
+            lambda: sessions.read_page(session_id=session_id, limit=1),
             lambda: sessions.read_message(session_id=session_id, sequence=1),
             lambda: sessions.read_memory(session_id=session_id),
             lambda: sessions.memory_revisions(session_id=session_id),

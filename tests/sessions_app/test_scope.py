@@ -15,7 +15,6 @@ from tests.domain import Desk, calling, calls_of, dump, user
 # Every public method of both managers, with arguments that would succeed for the owner.
 SESSION_READS = {
     "get": {},
-    "read_history": {},
     "read_page": {"limit": 1},
     "read_message": {"sequence": 1},
     "read_memory": {},
