@@ -1,4 +1,4 @@
-"""JSON over HTTP: what a body may be, and how an answer is written."""
+"""JSON over HTTP: what a body may be. How an answer is written: `sessions_app.api.response`."""
 
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
@@ -13,7 +13,6 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from sessions_app import jsontext
-from sessions_app.api.response import dumps
 from sessions_app.errors import PayloadTooLarge
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -77,17 +76,7 @@ class AlwaysJSON(BaseContentNegotiation):
 
 
 class JSONRenderer(BaseRenderer):
-    """orjson, with client JSON copied as it stands and times in one form."""
+    """What the schema says of every answer. It renders none: each `Response` is written already."""
 
-    media_type = "application/json"
+    media_type = JSONParser.media_type
     format = "json"
-    charset = None
-    render_style = "binary"
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        return b"" if data is None else dumps(data)
