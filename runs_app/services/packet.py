@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import Case, F, QuerySet, Value, When
-from django.utils import timezone
 
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Session, ToolCall
 from sessions_app.prepared import Given, GivenList, Prepared
 from sessions_app.querysets import ToolCallQuerySet
 from sessions_app.rows import ToolCallRow
-from sessions_app.services.memory import current_memory_part, memory_of
+from sessions_app.services.memory import current_memory_part, surveyed_memory
 from sessions_app.services.survey import Entry, Survey, by_part, part, union
 from sessions_app.services.window import (
     Window,
@@ -52,14 +51,14 @@ class Packet:
     truncated: bool
 
 
-def read_packet(*, session: Session, last_n: int, now: datetime | None = None) -> Packet:
+def read_packet(*, session: Session, last_n: int, now: datetime) -> Packet:
     """Read the packet of a session that was read first, and that bounds all the rest.
 
     The whole stays within ``MAX_PAGE_BYTES``, but for the active run, the interrupted one and the
     newest unit of messages, which are always there. Sizes are read before rows, so that nothing
     is loaded in vain.
     """
-    survey = _read_survey(session, last_n, now or timezone.now())
+    survey = _read_survey(session, last_n, now)
     runs = _Runs(survey)
     room = settings.MAX_PAGE_BYTES - runs.size_of_the_two
     window = read_window(session, last_n=last_n, budget=room, survey=survey)
@@ -73,7 +72,7 @@ def read_packet(*, session: Session, last_n: int, now: datetime | None = None) -
     run_of = _load_runs({*shown_runs, runs.active, runs.interrupted} - {None})
     return Packet(
         session=session,
-        working_memory=memory_of(survey),
+        working_memory=surveyed_memory(survey),
         window=window,
         open_call_ids=[call_id for call_id, _ in still_open],
         open_tool_calls=[call_of[call_id] for call_id in shown_open if call_id in call_of],
@@ -161,12 +160,14 @@ def _load_calls(
         if ids:
             ends |= {f"{name}_from": min(ids), f"{name}_to": max(ids)}
     shape = (bool(still_open), bool(history))
-    rows = _calls.all(*shape, session_id=session.session_id, **ends) if ends else []
+    rows = _calls_between.all(*shape, session_id=session.session_id, **ends) if ends else []
     return {call.id: call for call in rows}
 
 
 @Prepared
-def _calls(given: type[Given], still_open: bool, history: bool) -> QuerySet[ToolCall, ToolCallRow]:
+def _calls_between(
+    given: type[Given], still_open: bool, history: bool
+) -> QuerySet[ToolCall, ToolCallRow]:
     calls = ToolCall.objects.filter(session=given("session_id"))
     parts = []
     if still_open:
@@ -178,11 +179,11 @@ def _calls(given: type[Given], still_open: bool, history: bool) -> QuerySet[Tool
 
 def _load_runs(run_ids: Collection[str | None]) -> dict[str | None, Run]:
     """The runs by their ids; a purge may have taken them."""
-    return {run.run_id: run for run in _runs.all(run_ids=run_ids)} if run_ids else {}
+    return {run.run_id: run for run in _runs_by_id.all(run_ids=run_ids)} if run_ids else {}
 
 
 @Prepared
-def _runs(given: type[Given]) -> QuerySet[Run]:
+def _runs_by_id(given: type[Given]) -> QuerySet[Run]:
     return Run.objects.filter(run_id__in=[GivenList("run_ids")]).effective()
 
 

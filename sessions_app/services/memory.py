@@ -86,9 +86,11 @@ def current_memory_part(given: type[Given]) -> QuerySet[Any, Any]:
     return part("memory", current, text=Cast("memory", TextField()))
 
 
-def memory_of(survey: Survey) -> JSONText:
+def surveyed_memory(survey: Survey) -> JSONText:
     """The current document, as a survey with `current_memory_part` found it."""
-    return JSONText(survey["memory"][0][3]) if survey["memory"] else JSONText.of(empty_memory())
+    for *_, text in survey["memory"]:
+        return JSONText(text)
+    return JSONText.of(empty_memory())
 
 
 def check_memory_version(session: Session, if_match: int | None) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Expression, QuerySet, Value
 from django.db.models.expressions import Combinable
 
+# Key, number, other, text: no named tuple, since a window looks at hundreds of them.
 Entry = tuple[str, int, int, str]
 Survey = dict[str, list[Entry]]
 
@@ -29,8 +30,11 @@ def part(
     other: Combinable | Expression = _NO_NUMBER,
     text: Combinable | Expression = _NO_TEXT,
 ) -> QuerySet[Any, Any]:
-    """These rows as entries of a survey: what is left out is empty, since databases that compare
-    the types of a union's columns know none of a bare NULL."""
+    """These rows as entries of a survey, under the name of their part.
+
+    What is left out is empty, since databases that compare the types of a union's columns know
+    none of a bare NULL.
+    """
     return rows.values_list(Value(name), key, number, other, text)
 
 
