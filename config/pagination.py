@@ -40,7 +40,8 @@ class Place:
 
 
 class KeysetPagination(BasePagination):
-    """Pages of a queryset ordered by one unique key, or by a key and a unique one.
+    """Pages of a queryset, or of a `Listing`, ordered by one unique key, or by a key and a unique
+    one.
 
     Both keys run the same way and are never null. Equal times are told apart by the unique key
     (report PAG-01: rows with equal times were skipped). Rows with a ``size`` column fill a page

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 from django.core.wsgi import get_wsgi_application
 
-from config import connections  # noqa: F401  its receiver
+from config import connections  # noqa: F401  its receivers
 from config.middleware import ChunkedBodies
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""Points in time as clients write and read them: RFC 3339, always with an offset."""
+"""Points in time as clients write and read them: RFC 3339, always with an offset. They are written
+from a datetime, or from a database's text of one."""
 
 import re
 from datetime import UTC, datetime

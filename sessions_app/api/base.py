@@ -130,7 +130,7 @@ class DomainView(APIView):
         return Response(status=304, headers={"ETag": etag(version)})
 
     def page(self, listed: QuerySet[Any] | Listing, represent: Callable[[Any], Any]) -> Response:
-        """One page of an ordered queryset (see `config.pagination`)."""
+        """One page of an ordered queryset or of a listing (see `config.pagination`)."""
         paginator = self._paginator()
         rows = paginator.paginate_queryset(listed, self.request, view=self)
         page: Response = paginator.get_paginated_response([represent(row) for row in rows])

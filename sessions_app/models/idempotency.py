@@ -13,10 +13,10 @@ class IdempotencyRecord(models.Model):
     length, and an index entry has.
     """
 
-    # Without the database's check of the two keys, which would lock the account's one row in every
-    # write of all its agents: a record is written beside the session that it names, and it lapses.
     digest = models.CharField(max_length=64, primary_key=True)
     fingerprint = models.CharField(max_length=64)
+    # Without the database's check of the two keys, which would lock the account's one row in every
+    # write of all its agents: a record is written beside the session that it names, and it lapses.
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,

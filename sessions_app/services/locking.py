@@ -36,6 +36,9 @@ _REFUSALS = {
 def write_transaction() -> Iterator[None]:
     """Open a transaction, or join the one that an enclosing call of this opened.
 
+    It has the turn to write (`sessions_app.turns`), and what it writes is gathered
+    (`sessions_app.writes`).
+
     Joining instead of nesting: what failed inside takes the whole write back, and no savepoint is
     paid for. Inside a *foreign* ``atomic`` block it is a savepoint, so that the caller's
     transaction stays usable after a refusal (report CON-04).
