@@ -5,8 +5,14 @@ import pytest
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
+from django.utils import translation
 
-from config.middleware import ChunkedBodies, RequestIdMiddleware, TrailingSlashMiddleware
+from config.middleware import (
+    APIMiddleware,
+    ChunkedBodies,
+    RequestIdMiddleware,
+    TrailingSlashMiddleware,
+)
 
 
 class TestRequestId:
@@ -77,6 +83,47 @@ class TestTrailingSlash:
 @pytest.mark.parametrize("path", ["/", "/admin"])
 def test_the_addresses_that_people_type_lead_to_the_console(client: Client, path):
     assert client.get(path).headers["Location"] == "/admin/"
+
+
+class TestAnAPIRequest:
+    """Is answered before what follows in MIDDLEWARE, with all that it still needs of it."""
+
+    def test_goes_no_further(self):
+        further = []
+
+        def following(request: HttpRequest) -> HttpResponse:
+            further.append(request.path)
+            return HttpResponse()
+
+        for path in ("/api/v1/sessions", "/docs", "/admin/"):
+            APIMiddleware(following)(RequestFactory().get(path))
+        assert further == ["/docs", "/admin/"]
+
+    def test_has_a_length_and_is_in_no_frame(self, client: Client):
+        response = client.get("/api/v1/sessions")
+        assert response.status_code == 401
+        assert response.headers["Content-Length"] == str(len(response.content))
+        assert response.headers["X-Frame-Options"] == "DENY"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+    def test_needs_no_csrf_token(self):
+        strict = Client(enforce_csrf_checks=True)
+        assert strict.post("/api/v1/sessions", {}).status_code == 401
+
+    def test_for_an_unknown_path_is_a_problem(self, client: Client):
+        response = client.get("/api/v1/nothing")
+        assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+    def test_for_another_host_is_refused(self, client: Client, settings):
+        settings.ALLOWED_HOSTS = ["here.example"]
+        response = client.get("/api/v1/sessions", headers={"Host": "elsewhere.example"})
+        assert response.status_code == 400
+
+    def test_is_answered_in_one_language_after_any_page(self, client: Client):
+        chinese = {"Accept-Language": "zh-CN"}
+        page = client.get("/admin/login/", headers=chinese)
+        assert page.headers["Content-Language"] == "zh-hans"
+        assert translation.get_language() == settings.LANGUAGE_CODE
 
 
 class TestChunkedBodies:
