@@ -71,7 +71,7 @@ RULES = {
             ON s.session_id = r.session_id
         WHERE s.status = 'DELETED' AND r.answer IS NOT NULL
     """,
-    "a claimed key has its answer": """
+    "a recorded key has its status": """
         SELECT digest FROM sessions_app_idempotencyrecord WHERE status_code IS NULL
     """,
     "an expired session has no later message": """

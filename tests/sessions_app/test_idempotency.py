@@ -189,7 +189,9 @@ class TestAKey:
 
 
 class TestAFailure:
-    def test_takes_the_claim_and_the_write_back(self, client: APIClient, session: Session) -> None:
+    def test_takes_the_write_back_and_leaves_no_record(
+        self, client: APIClient, session: Session
+    ) -> None:
         answer = write(client, url_of(session), {"fail": True})
         assert (answer.status_code, answer.json()["code"]) == (409, "session_closed")
         assert version_of(session) == 1

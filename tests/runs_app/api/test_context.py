@@ -237,7 +237,6 @@ class TestItsCost:
         with django_assert_num_queries(AUTHENTICATION + TRANSACTION + 5):
             resumed = api.post(f"/sessions/{session.pk}/resume").json()
         assert resumed == packet | {"changed": False}
-        assert all(packet.values()) is False
         assert [name for name, part in packet.items() if not part] == ["truncated", "resumed_from"]
 
     def test_is_one_statement_more_for_a_call_that_was_answered_very_late(
