@@ -1,16 +1,18 @@
 """Database connections that outlive a request; imported where requests are served."""
 
 import select
+import sys
 import threading
 import time
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.signals import request_started
-from django.db import connections
+from django.core.signals import got_request_exception, request_started
+from django.db import NotSupportedError, connections
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 from psycopg.adapt import Buffer, Loader
+from psycopg.errors import FeatureNotSupported
 
 # A connection that was in use so lately is taken for alive; who is wrong about it gets a 503.
 _SURE_FOR_SECONDS = 1.0
@@ -35,6 +37,19 @@ def drop_dead_connections(**_: Any) -> None:
             continue
         if driver.closed or _has_news(driver.fileno()):
             connection.close()
+
+
+@receiver(got_request_exception, dispatch_uid="config.drop_outdated_plans")
+def drop_outdated_plans(**_: Any) -> bool:
+    """Close this thread's connection if the error in hand tells that it holds a statement that was
+    prepared before a migration: "cached plan must not change result type", at each execution."""
+    error = sys.exception()
+    outdated = isinstance(error, NotSupportedError) and isinstance(
+        error.__cause__, FeatureNotSupported
+    )
+    if outdated:
+        connections.close_all()
+    return outdated
 
 
 class _MomentLoader(Loader):

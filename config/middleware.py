@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
+from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware import locale
 from django.template.response import SimpleTemplateResponse
@@ -80,20 +81,24 @@ class APIMiddleware:
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
+        self.get_answer = cast(GetResponse, convert_exception_to_response(_answer_by_view))
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith("/api/"):
             return self.get_response(request)
-        request.get_host()  # raises DisallowedHost
-        found = get_resolver().resolve(request.path_info)
-        request.resolver_match = found
-        response = found.func(request, *found.args, **found.kwargs)
-        if isinstance(response, SimpleTemplateResponse):
-            response = response.render()
+        response = self.get_answer(request)
         if isinstance(response, HttpResponse):
             response.headers.setdefault("Content-Length", str(len(response.content)))
         response.headers.setdefault("X-Frame-Options", settings.X_FRAME_OPTIONS)
         return response
+
+
+def _answer_by_view(request: HttpRequest) -> HttpResponseBase:
+    request.get_host()  # raises DisallowedHost
+    found = get_resolver().resolve(request.path_info)
+    request.resolver_match = found
+    response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+    return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
 
 class LocaleMiddleware(locale.LocaleMiddleware):

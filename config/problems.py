@@ -15,6 +15,8 @@ from rest_framework import exceptions as drf
 from sessions_app import errors
 from sessions_app.api.response import Response, dumps
 
+from .connections import drop_outdated_plans
+
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
@@ -101,7 +103,7 @@ def _as_known(exc: Exception) -> Exception:
         return errors.PayloadTooLarge("The body is larger than the server accepts.")
     if isinstance(exc, UnreadablePostError):
         return drf.ParseError("The body broke off.")
-    if isinstance(exc, OperationalError | InterfaceError) and _will_pass(exc):
+    if drop_outdated_plans() or _will_pass(exc):
         # Never the statement or its values: they are what people wrote.
         logger.warning("database busy: %s", _driver_code(exc))
         return errors.DatabaseBusy("The database cannot take the request now.")
@@ -116,6 +118,8 @@ def _driver_code(exc: Exception) -> str:
 
 def _will_pass(exc: Exception) -> bool:
     """Locked, deadlocked, unreachable: everything but a statement that can never work."""
+    if not isinstance(exc, OperationalError | InterfaceError):
+        return False
     return getattr(exc.__cause__, "sqlite_errorcode", None) != _SQLITE_ERROR
 
 

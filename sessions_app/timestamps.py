@@ -8,9 +8,6 @@ _RFC3339 = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
 
-# "2026-01-31 12:00:00.123456" (SQLite), and with "+00" (PostgreSQL, in a session that is in UTC).
-_WITH_MICROSECONDS = (26, 29)
-
 
 def parse_rfc3339(text: str) -> datetime:
     """Read a timestamp, in UTC.
@@ -36,10 +33,16 @@ def rfc3339(moment: datetime | str) -> str:
     """Write a timestamp: UTC, ``Z``, microseconds. A str is the text of a database's column, which
     is in UTC: to make an object of each would take longer than to read the rest of a page."""
     if isinstance(moment, str):
-        if len(moment) in _WITH_MICROSECONDS:
+        if _has_microseconds(moment):
             return f"{moment[:10]}T{moment[11:26]}Z"
         moment = _of_column(moment)
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def _has_microseconds(text: str) -> bool:
+    """ "2026-01-31 12:00:00.123456" (SQLite), or with "+00" (PostgreSQL, in a session that is in
+    UTC); which leaves out zeros at the end, so that ".123+00" is as long as SQLite's."""
+    return len(text) == 29 or (len(text) == 26 and text[23] != "+")  # noqa: PLR2004
 
 
 def _of_column(text: str) -> datetime:

@@ -10,8 +10,9 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
@@ -61,8 +62,15 @@ def _taken(file: int) -> bool:
 
 @cache
 def _lock_file(database: str, process: int) -> int:
-    """Opened anew in each process: a descriptor that a fork inherits shares its lock."""
-    return os.open(f"{database}-writer", os.O_RDWR | os.O_CREAT, 0o600)
+    """Opened anew in each process: a descriptor that a fork inherits shares its lock.
+
+    Whoever may use the database may use it, also after root was the first to write.
+    """
+    its = Path(database).stat()
+    file = os.open(f"{database}-writer", os.O_RDONLY | os.O_CREAT, its.st_mode & 0o777)
+    with suppress(PermissionError):
+        os.fchown(file, its.st_uid, its.st_gid)
+    return file
 
 
 def _locked() -> OperationalError:

@@ -182,7 +182,8 @@ def _autocommitted(connection: BaseDatabaseWrapper, alone: bool) -> Iterator[Non
     try:
         yield
     finally:
-        driver.autocommit = False
+        if not driver.closed:  # a connection that broke refuses it, and would hide the reason
+            driver.autocommit = False
 
 
 def _idle(driver: Any) -> bool:

@@ -208,14 +208,15 @@ class DomainView(APIView):
         if key is None:
             with write_transaction():
                 return self._handled(request, handler)
-        done: list[Response] = []
+        done: Response | None = None
 
         def work() -> Answer | None:
-            done.append(self._handled(request, handler))
-            return self._recordable(done[0])
+            nonlocal done  # of several attempts, the last is the one that was not taken back
+            done = self._handled(request, handler)
+            return self._recordable(done)
 
         earlier = once(self._keyed(request, key), work)
-        return done[0] if earlier is None else self._replayed(request, earlier)
+        return cast(Response, done) if earlier is None else self._replayed(request, earlier)
 
     def _handled(self, request: Request, handler: Handler) -> Response:
         response = handler(request, **self.kwargs)

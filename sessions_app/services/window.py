@@ -51,6 +51,9 @@ MAX_HEAD = 1000
 # Sizes and links of so many more messages are read at once, so that a unit that begins before
 # the newest ``last_n`` costs no further query unless it is longer than that.
 _MARGIN = 64
+# So many messages behind the survey are asked for in one statement, which names each three times:
+# databases bound the values of one. A message may have ten thousand results.
+_AT_ONCE = 1024
 
 _SIZE = {"number": F("sequence"), "other": F("size")}
 _PAIR = {"number": F("message_sequence"), "other": F("result_sequence")}
@@ -276,8 +279,10 @@ class _Body:
         """Look behind the survey: of what is in its range, all is known."""
         self.sizes |= dict.fromkeys(sequences)
         head = self.session.head_sequence
-        if before := [number for number in sequences if head < number < self.newest[-1]]:
-            rows = _links.all(session_id=self.session.session_id, sequences=before)
+        before = [number for number in sequences if head < number < self.newest[-1]]
+        for start in range(0, len(before), _AT_ONCE):
+            portion = before[start : start + _AT_ONCE]
+            rows = _links.all(session_id=self.session.session_id, sequences=portion)
             self._take(by_part(rows))
 
     def _take(self, survey: Survey) -> None:

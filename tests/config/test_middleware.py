@@ -85,6 +85,16 @@ def test_the_addresses_that_people_type_lead_to_the_console(client: Client, path
     assert client.get(path).headers["Location"] == "/admin/"
 
 
+class TestAPI:
+    @pytest.mark.parametrize("host", ["testserver", "elsewhere.example"])
+    @pytest.mark.parametrize("path", ["/api/v1/openapi.json", "/api/v1/nothing"])
+    def test_answers_have_their_headers_whatever_they_are(self, client: Client, path, host):
+        response = client.get(path, headers={"Host": host})
+        assert response.headers["X-Frame-Options"] == "DENY"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert int(response.headers["Content-Length"]) == len(response.content)
+
+
 class TestChunkedBodies:
     @staticmethod
     def pass_through(environ: dict) -> tuple[str | None, bytes]:

@@ -242,6 +242,21 @@ class TestAWindow:
         assert found.first_sequence == 201
         assert found.omitted_before == 199
 
+    def test_binds_few_values_however_many_results_a_message_has(self, desk: Desk) -> None:
+        session_id, ids = desk.open(), [f"c{number}" for number in range(1200)]
+        desk.append(session_id, calling(*ids))
+        for start in range(0, len(ids), 600):
+            desk.append(session_id, *map(result, ids[start : start + 600]))
+        bound: list[int] = []
+
+        def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+            bound.append(len(params or ()))
+            return execute(sql, params, many, context)
+
+        with connection.execute_wrapper(count):
+            assert window_of(session_id, 20).messages == []
+        assert 1000 < max(bound) < 4000
+
     def test_estimates_tokens_by_the_bytes_of_its_messages(self, desk: Desk) -> None:
         session_id = desk.open()
         desk.append(session_id, user("x" * 4000), user("x" * 4000))

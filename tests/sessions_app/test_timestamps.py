@@ -73,6 +73,23 @@ class TestWrite:
         assert parse_rfc3339(rfc3339(moment)) == moment
         assert len(rfc3339(moment)) == 27
 
+    @pytest.mark.parametrize("offset", ["", "+00"])
+    @pytest.mark.parametrize(
+        ("column", "expected"),
+        [
+            ("", "000000"),
+            (".1", "100000"),
+            (".12", "120000"),
+            (".123", "123000"),
+            (".1234", "123400"),
+            (".12345", "123450"),
+            (".123456", "123456"),
+        ],
+    )
+    def test_reads_a_column_with_any_number_of_digits(self, column, expected, offset):
+        written = rfc3339(f"2026-03-01 12:00:00{column}{offset}")
+        assert written == f"2026-03-01T12:00:00.{expected}Z"
+
 
 _STORE_AND_READ = """
 import os

@@ -1,11 +1,14 @@
 """One session over the API: its shape, its codes, its headers."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
+from pytest_django import Settings
 
-from sessions_app.models import Session, SessionEvent
+from sessions_app.models import IdempotencyRecord, Session, SessionEvent
 from tests.api_client import APIClient
 from tests.factories import (
     make_lapsed_session,
@@ -128,6 +131,18 @@ class TestCreatingASession:
         assert again.headers["Location"] == first.headers["Location"]
         assert other.json()["code"] == "idempotency_key_reused"
         assert Session.objects.count() == 1
+
+    def test_answers_the_one_that_was_stored_after_the_key_lapsed(
+        self, api: APIClient, settings: Settings
+    ) -> None:
+        headers = {"Idempotency-Key": "k"}
+        first = api.post("/sessions", {"title": "A"}, **headers).json()["session_id"]
+        lapsed = timezone.now() - timedelta(hours=settings.IDEMPOTENCY_TTL_HOURS)
+        IdempotencyRecord.objects.update(created_at=lapsed)
+        second = api.post("/sessions", {"title": "B"}, **headers).json()["session_id"]
+        assert second != first
+        assert api.get(f"/sessions/{second}").json()["title"] == "B"
+        assert api.post("/sessions", {"title": "B"}, **headers).json()["session_id"] == second
 
 
 class TestCreatingASessionAgain:
