@@ -60,31 +60,44 @@ class Cancel(Operation):
         return True
 
 
-STUCK = "STUCK"
-_ALL = ""
-_TABS = (
-    (_ALL, _("All")),
-    (RunStatus.RUNNING, RunStatus.RUNNING.label),
-    (RunStatus.FAILED, RunStatus.FAILED.label),
-    (RunStatus.INTERRUPTED, RunStatus.INTERRUPTED.label),
-    (RunStatus.WAITING, RunStatus.WAITING.label),
-    (STUCK, _("Stuck")),
+_TABS: tuple[tuple[Any, dict[str, str]], ...] = (
+    (_("All"), {}),
+    *(
+        (status.label, {"status": status.value})
+        for status in (
+            RunStatus.RUNNING,
+            RunStatus.FAILED,
+            RunStatus.INTERRUPTED,
+            RunStatus.WAITING,
+        )
+    ),
+    (_("Stuck"), {"stuck": "yes"}),
 )
+_OF_TABS = ("status", "stuck")
 
 
 class RunStatusFilter(SimpleListFilter):
-    """The *effective* status; or stuck: unfinished, and no sign of life for ten minutes."""
+    """The *effective* status."""
 
     title, parameter_name = _("status"), "status"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, Any]]:
-        return [*RunStatus.choices, (STUCK, _("Stuck"))]
+        return list(RunStatus.choices)
 
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
-        value, now = self.value(), timezone.now()
-        if value == STUCK:
-            return queryset.stuck(now=now, since=now - STUCK_AFTER)
-        return queryset.with_status([value], now=now) if value else queryset
+        value = self.value()
+        return queryset.with_status([value], now=timezone.now()) if value else queryset
+
+
+class StuckFilter(SimpleListFilter):
+    title, parameter_name = _("sign of life"), "stuck"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, Any]]:
+        return [("yes", _("Stuck"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
+        now = timezone.now()
+        return queryset.stuck(now=now, since=now - STUCK_AFTER) if self.value() else queryset
 
 
 @admin.register(Run)
@@ -122,6 +135,7 @@ class RunAdmin(OperatedAdmin):
     )
     list_filter = (
         RunStatusFilter,
+        StuckFilter,
         filters.CreatedFilter,
         filters.SessionFilter,
         filters.AgentFilter,
@@ -189,17 +203,16 @@ class RunAdmin(OperatedAdmin):
 
 def _tabs(request: HttpRequest) -> list[dict[str, Any]]:
     """By what people look for; each keeps the search and the other filters."""
-    chosen = request.GET.get("status", _ALL)
+    chosen = {name: request.GET[name] for name in _OF_TABS if request.GET.get(name)}
     return [
-        {"label": label, "url": _with_status(request, status), "is_current": chosen == status}
-        for status, label in _TABS
+        {"label": label, "url": _with(request, query), "is_current": chosen == query}
+        for label, query in _TABS
     ]
 
 
-def _with_status(request: HttpRequest, status: str) -> str:
+def _with(request: HttpRequest, wanted: dict[str, str]) -> str:
     query = request.GET.copy()
-    query.pop(PAGE_VAR, None)
-    query.pop("status", None)
-    if status:
-        query["status"] = status
+    for name in (PAGE_VAR, *_OF_TABS):
+        query.pop(name, None)
+    query.update(wanted)
     return f"?{query.urlencode()}"

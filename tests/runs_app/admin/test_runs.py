@@ -106,11 +106,11 @@ class TestTheList:
             now=timezone.now() - timedelta(minutes=11),
             lease_seconds=3600,
         )
-        page = read(operator, LIST, status="STUCK", agent="")
+        page = read(operator, LIST, stuck="yes", agent="")
         assert badges(page) == ["running"]
         assert f"{LIST}{quote(silent.pk)}/change/" in " ".join(page.links())
         current = [tag["href"] for tag in page.of("a") if tag.get("aria-current") == "page"]
-        assert "?agent=&status=STUCK" in current
+        assert "?agent=&stuck=yes" in current
 
     def test_has_the_error_in_a_line_for_those_who_may_read(self, operator, agent):
         run = in_status(agent, "RUNNING")
