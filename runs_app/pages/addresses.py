@@ -10,8 +10,8 @@ def session_url(session_id: str) -> str:
 
 
 def message_url(session_id: str, sequence: int) -> str:
-    """A message at its place in the conversation."""
-    return f"{session_url(session_id)}#m{sequence}"
+    """A message at its place in the conversation, on that page of it which has it."""
+    return f"{session_url(session_id)}?at={sequence}#m{sequence}"
 
 
 def call_url(call_id: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -63,6 +64,10 @@ class RunPage(ConsolePage):
         if self.may_read:
             record_read(actor=self.actor, session_id=self.run.session_id, page=ContentPage.RUNS)
         return self.refresh() if getattr(request, "htmx", False) else self.render()
+
+    def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        """Nothing that is stored is edited by a form."""
+        raise PermissionDenied
 
     def find(self, run_id: str) -> Run:
         # PostgreSQL cannot even ask for U+0000.

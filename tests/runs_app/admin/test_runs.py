@@ -153,7 +153,7 @@ class TestThePage:
         links = read(operator, whole.page("runs_app_run")).links()
         session = f"{SESSIONS}{quote(whole.session.pk)}/change/"
         assert session in links
-        assert f"{session}#m{whole.message.sequence}" in links
+        assert f"{session}?at={whole.message.sequence}#m{whole.message.sequence}" in links
         assert f"/admin/sessions_app/toolcall/{quote(whole.call.pk)}/change/" in links
         address = f"/admin/sessions_app/message/?run={whole.run.pk}"
         assert address in links
