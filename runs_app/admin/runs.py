@@ -163,7 +163,7 @@ class RunAdmin(OperatedAdmin):
     def session_page(self, obj: Run) -> Shown:
         page = base.address("sessions_app_session_change", obj.session_id)
         title = obj.session.title
-        shown = values.cell(title) if title else obj.session_id
+        shown = values.cell(title or obj.session_id)
         return format_html('<a class="{}" href="{}">{}</a>', "" if title else "id", page, shown)
 
     @display(description=_("duration"))
