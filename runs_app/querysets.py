@@ -4,8 +4,19 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Case, DateTimeField, F, OuterRef, Q, QuerySet, Subquery, Value, When
-from django.db.models.functions import Coalesce, Least
+from django.db.models import (
+    Case,
+    DateTimeField,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce, Least, Left
 
 from sessions_app.actors import Actor
 from sessions_app.models import Message
@@ -33,6 +44,8 @@ def _lease_of(above: str) -> Case:
 _ABOVE = ("parent_run", "parent_run__parent_run")
 # Each is null where it does not apply.
 _LEASE_AS_ACTIVE = Case(When(_IS_ACTIVE, then=_ACTIVE_DEADLINE))
+# As much of an error as a line in a list can need.
+_ERROR_CHARACTERS = 2_000
 _EXPIRY = Case(When(session__status=SessionStatus.ACTIVE, then=F("session__expires_at")))
 
 
@@ -84,10 +97,11 @@ class RunQuerySet(QuerySet["Run"]):
     def with_status(self, statuses: Collection[str], *, now: datetime) -> "RunQuerySet":
         """Runs whose *effective* status is one of these; needs `effective`."""
         lapsed = _lapsed(now)
-        wanted = Q(status__in=statuses) & ~lapsed
-        if RunStatus.INTERRUPTED in statuses:
-            wanted |= lapsed
-        return self.filter(wanted)
+        if RunStatus.INTERRUPTED not in statuses:
+            return self.filter(Q(status__in=statuses) & ~lapsed)
+        # The stored statuses beside the OR: an index can be taken for one list, not for two sides.
+        stored = {*statuses, *UNFINISHED}
+        return self.filter((Q(status__in=statuses) & ~lapsed) | lapsed, status__in=sorted(stored))
 
     def lapsed(self, *, now: datetime) -> "RunQuerySet":
         """Runs past their deadline that nobody has settled yet; needs `effective`."""
@@ -102,3 +116,7 @@ class RunQuerySet(QuerySet["Run"]):
         """Unfinished, and no sign of life since then; needs `effective`."""
         silent = Q(seen_at__lte=since) | Q(seen_at__isnull=True, created_at__lte=since)
         return self.with_status(UNFINISHED, now=now).filter(silent)
+
+    def with_error_head(self) -> "RunQuerySet":
+        """Add the beginning of each error as text: errors may be megabytes (report BIG-01)."""
+        return self.annotate(error_head=Left(Cast("error", TextField()), _ERROR_CHARACTERS))

@@ -1,14 +1,16 @@
-"""The list of runs across sessions, the page of one, and how an operator cancels it."""
+"""The list of runs across sessions, and how an operator cancels one. The page of one run is
+`runs_app.pages.run`."""
 
 from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin, SimpleListFilter, display
+from django.contrib.admin.views.main import PAGE_VAR
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
@@ -21,13 +23,12 @@ from sessions_app.admin.session_operations import status_of
 from sessions_app.console import values
 from sessions_app.states import ContentPage, SessionStatus
 
+from ..console.durations import is_live, run_status, took
+from ..console.errors import fault_of
 from ..models import Run
 from ..services import RunManager
-from ..states import RUN_TRANSITIONS, RunStatus, effective_status
-
-
-def run_status(run: Run, *, now: datetime) -> RunStatus:
-    return effective_status(run.status, deadline=run.deadline, now=now)
+from ..services.reading import STUCK_AFTER
+from ..states import RUN_TRANSITIONS, RunStatus
 
 
 class Cancel(Operation):
@@ -59,6 +60,22 @@ class Cancel(Operation):
         return True
 
 
+_TABS: tuple[tuple[Any, dict[str, str]], ...] = (
+    (_("All"), {}),
+    *(
+        (status.label, {"status": status.value})
+        for status in (
+            RunStatus.RUNNING,
+            RunStatus.FAILED,
+            RunStatus.INTERRUPTED,
+            RunStatus.WAITING,
+        )
+    ),
+    (_("Stuck"), {"stuck": "yes"}),
+)
+_OF_TABS = ("status", "stuck")
+
+
 class RunStatusFilter(SimpleListFilter):
     """The *effective* status."""
 
@@ -70,6 +87,17 @@ class RunStatusFilter(SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
         value = self.value()
         return queryset.with_status([value], now=timezone.now()) if value else queryset
+
+
+class StuckFilter(SimpleListFilter):
+    title, parameter_name = _("sign of life"), "stuck"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, Any]]:
+        return [("yes", _("Stuck"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
+        now = timezone.now()
+        return queryset.stuck(now=now, since=now - STUCK_AFTER) if self.value() else queryset
 
 
 @admin.register(Run)
@@ -93,130 +121,98 @@ class RunAdmin(OperatedAdmin):
     ids = ("run_id", "session_id")
     search_help_text = _("Run id or session id from the beginning")
     ordering = ("-run_id",)
+    change_list_template = "console/runs.html"
 
     list_display = (
-        "run_id",
-        "session_page",
+        "name",
         "status_now",
-        "agent",
         "model_cell",
-        "attempt_number",
+        "session_page",
+        "started",
+        "duration",
         "tokens",
-        "created",
-        "ended",
+        "error_line",
     )
     list_filter = (
         RunStatusFilter,
+        StuckFilter,
         filters.CreatedFilter,
         filters.SessionFilter,
         filters.AgentFilter,
     )
-    fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    "session_page",
-                    "status_now",
-                    "agent_line",
-                    "model_line",
-                    "attempt_number",
-                    "retry_page",
-                    "parent_page",
-                )
-            },
-        ),
-        (
-            _("Times"),
-            {
-                "fields": (
-                    "created",
-                    "started",
-                    "ended",
-                    "last_sign",
-                    "deadline_time",
-                    "lease",
-                    "wait_line",
-                    "cancel_line",
-                )
-            },
-        ),
-        (
-            _("Usage"),
-            {
-                "fields": (
-                    "input_tokens_number",
-                    "output_tokens_number",
-                    "cached_number",
-                    "reasoning_number",
-                    "cost_number",
-                )
-            },
-        ),
-        (_("Input"), {"fields": ("input_text",)}),
-        (_("Output"), {"fields": ("output_text", "error_text")}),
-        (_("Metadata"), {"fields": ("metadata_text",)}),
-    )
 
-    session_page = base.session_link()
-    agent = base.cell_field("agent_id", _("agent"))
-    agent_line = base.text_field("agent_id", _("agent"))
     model_cell = base.cell_field("model", _("model"))
-    model_line = base.text_field("model", _("model"))
-    attempt_number = base.number_field("attempt", _("attempt"))
-    retry_page = base.link_field("retry_of_id", _("retry of"), "runs_app_run_change")
-    parent_page = base.link_field("parent_run_id", _("parent run"), "runs_app_run_change")
-    created = base.time_field("created_at", _("created at"))
-    started = base.time_field("started_at", _("started at"))
-    last_sign = base.time_field("seen_at", _("last sign of life"))
-    deadline_time = base.time_field("deadline", _("lease expires at"))
-    lease = base.number_field("lease_seconds", _("lease (s)"))
-    wait_line = base.text_field("wait_reason", _("wait reason"))
-    cancel_line = base.text_field("cancel_reason", _("cancel reason"))
-    input_tokens_number = base.number_field("input_tokens", _("input tokens"))
-    output_tokens_number = base.number_field("output_tokens", _("output tokens"))
-    cached_number = base.number_field("cached_input_tokens", _("cached input tokens"))
-    reasoning_number = base.number_field("reasoning_tokens", _("reasoning tokens"))
-    cost_number = base.number_field("cost_nanousd", _("cost (10⁻⁹ USD)"))
-    input_text = base.document_field("input", _("input"))
-    output_text = base.document_field("output", _("output"))
-    error_text = base.document_field("error", _("error"))
-    metadata_text = base.document_field("metadata", _("metadata"))
+    started = base.ago_field("started_at", _("started"))
+
+    @display(description=_("run"))
+    def name(self, obj: Run) -> Shown:
+        return format_html(
+            '{}<span class="id">{}</span>', values.cell(obj.agent_id or obj.pk), obj.pk
+        )
 
     @display(description=_("status"))
     def status_now(self, obj: Run) -> Shown:
         status = run_status(obj, now=timezone.now())
-        return values.badge(status, status.label)
+        badge = values.badge(status, status.label)
+        if obj.attempt <= 1:
+            return badge
+        attempt = _("attempt %(number)s") % {"number": values.number(obj.attempt)}
+        return format_html('{}<div class="second">{}</div>', badge, attempt)
+
+    @display(description=_("session"))
+    def session_page(self, obj: Run) -> Shown:
+        page = base.address("sessions_app_session_change", obj.session_id)
+        title = obj.session.title
+        shown = values.cell(title or obj.session_id)
+        return format_html('<a class="{}" href="{}">{}</a>', "" if title else "id", page, shown)
+
+    @display(description=_("duration"))
+    def duration(self, obj: Run) -> Shown:
+        now = timezone.now()
+        kind = "number live" if is_live(obj, now=now) else "number"
+        return format_html('<span class="{}">{}</span>', kind, took(obj, now=now))
 
     @display(description=_("tokens"))
     def tokens(self, obj: Run) -> Shown:
         return values.number(obj.input_tokens + obj.output_tokens)
 
-    @display(description=_("ended at"))
-    def ended(self, obj: Run) -> Shown:
-        """A run that nobody has settled yet ended at its deadline."""
-        lapsed = obj.ended_at is None and run_status(obj, now=timezone.now()) == "INTERRUPTED"
-        return values.moment(obj.deadline if lapsed else obj.ended_at)
+    @display(description=_("error"))
+    def error_line(self, obj: Run) -> Shown:
+        """In a line; shown only to those who may read what sessions contain."""
+        fault = fault_of(obj.error_head)
+        if fault is None:
+            return values.NOTHING
+        parts = [("fault-type", fault.type), ("fault-message", fault.message)]
+        shown = [(kind, values.cell(text)) for kind, text in parts if text]
+        return format_html_join("", '<span class="{}">{}</span>', shown)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return self.list_display if self.may_read(request) else self.list_display[:-1]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         runs = RunManager(Actor.operator(request.user)).list_all()  # type: ignore[arg-type]
-        return runs.select_related("session")
+        return runs.select_related("session").with_error_head()
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        tabs = {"tabs": _tabs(request)}
+        return super().changelist_view(request, tabs | (extra_context or {}))
 
     def caption(self, obj: Run) -> Shown:
         return values.cell(obj.agent_id) if obj.agent_id else ""
 
-    def page_context(self, request: HttpRequest, obj: Run) -> dict[str, Any]:
-        may = request.user.has_perm
-        links = [
-            (label, None, f"{reverse(f'admin:sessions_app_{model}_changelist')}?run={obj.pk}")
-            for model, label in _RECORDS
-            if may(f"sessions_app.view_{model}")
-        ]
-        return super().page_context(request, obj) | {"links": links}
+
+def _tabs(request: HttpRequest) -> list[dict[str, Any]]:
+    """By what people look for; each keeps the search and the other filters."""
+    chosen = {name: request.GET[name] for name in _OF_TABS if request.GET.get(name)}
+    return [
+        {"label": label, "url": _with(request, query), "is_current": chosen == query}
+        for label, query in _TABS
+    ]
 
 
-_RECORDS = (
-    ("message", _("Messages")),
-    ("toolcall", _("Tool calls")),
-    ("workingmemoryrevision", _("Working memory")),
-)
+def _with(request: HttpRequest, wanted: dict[str, str]) -> str:
+    query = request.GET.copy()
+    for name in (PAGE_VAR, *_OF_TABS):
+        query.pop(name, None)
+    query.update(wanted)
+    return f"?{query.urlencode()}"

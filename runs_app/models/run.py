@@ -67,6 +67,8 @@ class Run(UsageFields):
     seen_at: datetime | None
     first_sequence: int | None
     last_sequence: int | None
+    # Annotated by `RunQuerySet.with_error_head`.
+    error_head: str | None
 
     objects = RunQuerySet.as_manager()
 

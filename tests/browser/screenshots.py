@@ -20,7 +20,7 @@ FOLDER = ROOT / "screenshots"
 LAPTOP, PHONE = (1440, 900), (390, 844)
 PASSWORD = secrets.token_urlsafe(16)
 
-# A name, and an address in which {session}, {run} and {call} are filled in.
+# A name, and an address in which what `demo_data.seed` prints is filled in.
 PAGES = {
     "home": "/admin/",
     "sessions": "/admin/sessions_app/session/",
@@ -29,7 +29,10 @@ PAGES = {
     "close": "/admin/sessions_app/session/close/?id={session}",
     "delete": "/admin/sessions_app/session/remove/?id={session}",
     "runs": "/admin/runs_app/run/",
+    "runs-failed": "/admin/runs_app/run/?status=FAILED",
     "run": "/admin/runs_app/run/{run}/change/",
+    "run-failed": "/admin/runs_app/run/{failed_run}/change/",
+    "run-live": "/admin/runs_app/run/{live_run}/change/",
     "tool-calls": "/admin/sessions_app/toolcall/",
     "tool-call": "/admin/sessions_app/toolcall/{call}/change/",
     "messages": "/admin/sessions_app/message/",

@@ -3,13 +3,15 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from runs_app.models import Run
 from runs_app.services import RunManager
 from sessions_app.models import Session, SessionEvent, ToolCall
 from sessions_app.services import Actor, SessionManager
-from tests.admin import make_whole, read, told
+from tests.admin import make_person, make_whole, read, told
 from tests.factories import make_run, make_session
 
 LIST = "/admin/runs_app/run/"
@@ -54,10 +56,10 @@ class TestStatus:
         run = in_status(agent, "LAPSED")
         assert badges(read(operator, LIST)) == ["interrupted"]
         page = read(operator, f"{LIST}{run.pk}/change/")
-        assert badges(page) == ["interrupted"]
+        assert set(badges(page)) == {"interrupted", "pending", "running"}
         # It ended at its deadline, whoever settles that later.
         deadline = timezone.localtime(Session.objects.get().active_run_deadline)
-        assert page.words().count(deadline.strftime("%Y-%m-%d %H:%M:%S")) == 2
+        assert page.words().count(deadline.strftime("%Y-%m-%d %H:%M:%S")) == 1
         assert badges(read(operator, SESSIONS)) == ["active", "interrupted"]
         assert badges(read(operator, f"{SESSIONS}{run.session_id}/change/")) == [
             "active",
@@ -96,6 +98,37 @@ class TestTheList:
         assert badges(read(operator, LIST, q=run.pk[4:])) == []
         assert badges(read(operator, LIST, session=run.session_id)) == ["running"]
 
+    def test_has_a_tab_for_runs_that_give_no_sign_of_life(self, operator, agent):
+        in_status(agent, "RUNNING")
+        in_status(agent, "LAPSED")
+        silent = make_run(
+            session=make_session(account=agent),
+            now=timezone.now() - timedelta(minutes=11),
+            lease_seconds=3600,
+        )
+        page = read(operator, LIST, stuck="yes", agent="")
+        assert badges(page) == ["running"]
+        assert f"{LIST}{quote(silent.pk)}/change/" in " ".join(page.links())
+        current = [tag["href"] for tag in page.of("a") if tag.get("aria-current") == "page"]
+        assert "?agent=&stuck=yes" in current
+
+    def test_has_the_error_in_a_line_for_those_who_may_read(self, operator, agent):
+        run = in_status(agent, "RUNNING")
+        error = {"type": "Timeout", "message": "took too long", "trace": "x" * 100_000}
+        RunManager(Actor.account(agent)).fail(run_id=run.pk, error=error)
+        assert "Timeout" not in read(operator, LIST, status="RUNNING").words()
+        short = in_status(agent, "RUNNING")
+        error = {"type": "Refused", "message": "by the server"}
+        RunManager(Actor.account(agent)).fail(run_id=short.pk, error=error)
+        words = read(operator, LIST, status="FAILED").words()
+        assert "Refused by the server" in words
+        assert '"message":"took too long"' in words
+        group = make_person("operators").groups.get()
+        group.permissions.remove(Permission.objects.get(codename="read_content"))
+        words = read(operator, LIST, status="FAILED").words()
+        assert "Refused" not in words
+        assert "took too long" not in words
+
     def test_has_no_runs_of_deleted_sessions(self, operator, agent):
         run = in_status(agent, "RUNNING")
         SessionManager(Actor.account(agent)).delete(session_id=run.session_id)
@@ -118,10 +151,13 @@ class TestThePage:
         whole = make_whole(agent)
         make_whole(agent)
         links = read(operator, whole.page("runs_app_run")).links()
-        for model, rows in (("message", 2), ("toolcall", 1), ("workingmemoryrevision", 0)):
-            address = f"/admin/sessions_app/{model}/?run={whole.run.pk}"
-            assert address in links
-            assert f" {rows} " in read(operator, address).words()
+        session = f"{SESSIONS}{quote(whole.session.pk)}/change/"
+        assert session in links
+        assert f"{session}?at={whole.message.sequence}#m{whole.message.sequence}" in links
+        assert f"/admin/sessions_app/toolcall/{quote(whole.call.pk)}/change/" in links
+        address = f"/admin/sessions_app/message/?run={whole.run.pk}"
+        assert address in links
+        assert " 2 " in read(operator, address).words()
 
 
 class TestCancelling:

@@ -1,0 +1,1 @@
+"""How runs are shown to people: in lists and on their page."""

@@ -1,0 +1,5 @@
+"""Our own pages about runs."""
+
+from . import run
+
+__all__ = ["run"]
