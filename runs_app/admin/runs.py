@@ -1,6 +1,6 @@
 """The list of runs across sessions, the page of one, and how an operator cancels it."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from django.contrib import admin
@@ -23,6 +23,7 @@ from sessions_app.states import ContentPage, SessionStatus
 
 from ..models import Run
 from ..services import RunManager
+from ..services.reading import STUCK_AFTER
 from ..states import RUN_TRANSITIONS, RunStatus, effective_status
 
 
@@ -72,6 +73,31 @@ class RunStatusFilter(SimpleListFilter):
         return queryset.with_status([value], now=timezone.now()) if value else queryset
 
 
+class StuckFilter(SimpleListFilter):
+    title, parameter_name = _("sign of life"), "stuck"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, Any]]:
+        return [("yes", _("Stuck"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
+        now = timezone.now()
+        return queryset.stuck(now=now, since=now - STUCK_AFTER) if self.value() else queryset
+
+
+class DayFilter(filters.TextFilter):
+    """A day, in UTC, on which runs were created: what the home page's charts count."""
+
+    title, parameter_name = _("day (UTC, YYYY-MM-DD)"), "day"
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
+        if not (value := (self.value() or "").strip()):
+            return queryset
+        try:
+            return queryset.created_on(date.fromisoformat(value))
+        except (ValueError, OverflowError):
+            return queryset.none()
+
+
 @admin.register(Run)
 class RunAdmin(OperatedAdmin):
     content_page = ContentPage.RUNS
@@ -107,7 +133,9 @@ class RunAdmin(OperatedAdmin):
     )
     list_filter = (
         RunStatusFilter,
+        StuckFilter,
         filters.CreatedFilter,
+        DayFilter,
         filters.SessionFilter,
         filters.AgentFilter,
     )
