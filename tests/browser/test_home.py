@@ -31,7 +31,7 @@ def home(chromium: Any, server: LiveServer) -> Iterator[Any]:
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
     page.goto("/admin/")
-    page.locator("[name=username]").fill("maria")
+    page.locator("[name=username]").fill("admin")
     page.locator("[name=password]").fill(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_selector("#user-tools", state="attached")
