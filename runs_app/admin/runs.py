@@ -87,7 +87,7 @@ class StuckFilter(SimpleListFilter):
 class DayFilter(filters.TextFilter):
     """A day, in UTC, on which runs were created: what the home page's charts count."""
 
-    title, parameter_name = _("day (UTC, YYYY-MM-DD)"), "day"
+    title, parameter_name = _("day (UTC)"), "day"
 
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
         if not (value := (self.value() or "").strip()):
