@@ -82,16 +82,20 @@ def _unfinished(*, now: datetime, since: datetime) -> dict[str, Bounded]:
 def by_status(*, now: datetime) -> dict[SessionStatus, Bounded]:
     """How many sessions *are* in each status."""
     active = Session.objects.filter(status=SessionStatus.ACTIVE)
-    ended = SessionStatus.CLOSED, SessionStatus.EXPIRED, SessionStatus.DELETED
+    ended = SessionStatus.CLOSED, SessionStatus.EXPIRED
+    deleted = Session.objects.filter(status=SessionStatus.DELETED)
     counts = count_all(
         {
             "alive": (active.filter(expires_at__gt=now), MOST_BY_STATUS),
             "lapsed": (active.filter(expires_at__lte=now), MOST_BY_STATUS),
+            "purged": (deleted.filter(purged_at__isnull=False), MOST_BY_STATUS),
+            "unpurged": (Session.objects.awaiting_purge(), MOST_BY_STATUS),
             **{each: (Session.objects.filter(status=each), MOST_BY_STATUS) for each in ended},
         }
     )
     found = {SessionStatus.ACTIVE: counts["alive"] + _never_expiring()}
     found |= {each: counts[each] for each in ended}
+    found[SessionStatus.DELETED] = counts["purged"] + counts["unpurged"]
     found[SessionStatus.EXPIRED] += counts["lapsed"]
     return found
 

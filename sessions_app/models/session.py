@@ -153,13 +153,16 @@ class Session(UsageFields):
                 condition=Q(other_run_deadline__isnull=False),
             ),
             # Of the home page of the console: how many there are. An active session with no call
-            # open, which is what an append changes, stands in neither.
+            # open, which is what an append changes, stands in none of the three.
             models.Index(
                 fields=["status", "-session_id"],
                 name="session_ended_by_status",
-                condition=Q(status=SessionStatus.CLOSED)
-                | Q(status=SessionStatus.EXPIRED)
-                | Q(status=SessionStatus.DELETED),
+                condition=Q(status=SessionStatus.CLOSED) | Q(status=SessionStatus.EXPIRED),
+            ),
+            models.Index(
+                fields=["-session_id"],
+                name="session_purged",
+                condition=Q(status=SessionStatus.DELETED, purged_at__isnull=False),
             ),
             models.Index(
                 fields=["-session_id"],

@@ -37,9 +37,10 @@ def seed(password: str) -> None:
     for name, group in (("lin", "support"), ("maria", "operators"), ("chen", "administrators")):
         person = User.objects.create_user(name, is_staff=True)
         person.groups.add(Group.objects.get(name=group))
-    list(demo.seed(sessions=400, seed=1, now=timezone.now()))
     actor = Actor.account(User.objects.get(username="agent"))
     made = [_session(actor, number) for number in range(len(SESSIONS))]
+    # Last: the server's sweep runs beside this, and would end what is being told above.
+    list(demo.seed(sessions=400, seed=1, now=timezone.now()))
     session, run = made[0]
     call = ToolCall.objects.filter(session=session)[0]
     print(f"session={session.pk}\nrun={run.pk}\ncall={call.pk}")  # noqa: T201
