@@ -1,7 +1,7 @@
 """Reads of runs, and what a run is at a given moment."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import (
@@ -19,6 +19,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Least, Left
 
 from sessions_app.actors import Actor
+from sessions_app.ids import id_at
 from sessions_app.models import Message
 from sessions_app.querysets import owned
 from sessions_app.states import INTERRUPTED_RUN, SessionStatus
@@ -58,6 +59,18 @@ def _end_of_messages(order: str) -> Subquery:
     return Subquery(mine.values("sequence")[:1])
 
 
+def _times() -> dict[str, Any]:
+    """What `RunQuerySet.timed` adds."""
+    seen = When(_IS_ACTIVE, then=F("session__active_run_seen_at"))
+    lease = Coalesce(_LEASE_AS_ACTIVE, F("lease_expires_at"))
+    others = (_EXPIRY, *map(_lease_of, _ABOVE))
+    return {
+        "lease": lease,
+        "deadline": Least(lease, *(Coalesce(other, lease) for other in others)),
+        "seen_at": Case(seen, default=F("heartbeat_at"), output_field=DateTimeField()),
+    }
+
+
 def _lapsed(now: Any) -> Q:
     return Q(status__in=UNFINISHED, deadline__lte=now)
 
@@ -78,21 +91,20 @@ class RunQuerySet(QuerySet["Run"]):
         return self.exclude(session__status=SessionStatus.DELETED)
 
     def effective(self) -> "RunQuerySet":
-        """Add what the row alone does not say: its lease and last sign of life, which the session
-        row keeps while the run is active; its ``deadline``; and its messages.
-
-        No run outlives the session's own expiry, and no child run what is above it.
-        """
-        seen = When(_IS_ACTIVE, then=F("session__active_run_seen_at"))
-        lease = Coalesce(_LEASE_AS_ACTIVE, F("lease_expires_at"))
-        others = (_EXPIRY, *map(_lease_of, _ABOVE))
+        """Add what the row alone does not say: what `timed` adds, and its messages."""
         return self.annotate(
-            lease=lease,
-            deadline=Least(lease, *(Coalesce(other, lease) for other in others)),
-            seen_at=Case(seen, default=F("heartbeat_at"), output_field=DateTimeField()),
+            **_times(),
             first_sequence=_end_of_messages("sequence"),
             last_sequence=_end_of_messages("-sequence"),
         )
+
+    def timed(self) -> "RunQuerySet":
+        """Add its lease and last sign of life, which the session row keeps while the run is
+        active, and its ``deadline``.
+
+        No run outlives the session's own expiry, and no child run what is above it.
+        """
+        return self.annotate(**_times())
 
     def with_status(self, statuses: Collection[str], *, now: datetime) -> "RunQuerySet":
         """Runs whose *effective* status is one of these; needs `effective`."""
@@ -102,6 +114,16 @@ class RunQuerySet(QuerySet["Run"]):
         # The stored statuses beside the OR: an index can be taken for one list, not for two sides.
         stored = {*statuses, *UNFINISHED}
         return self.filter((Q(status__in=statuses) & ~lapsed) | lapsed, status__in=sorted(stored))
+
+    def created_since(self, moment: datetime) -> "RunQuerySet":
+        """Runs since then, by their key, whose index is there; and by the time that is shown."""
+        return self.filter(run_id__gte=id_at("run", moment), created_at__gte=moment)
+
+    def created_on(self, day: date) -> "RunQuerySet":
+        """Runs of a day in UTC, by their key: a range of ids is a range of time."""
+        begins = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        ends = begins + timedelta(days=1)
+        return self.filter(run_id__gte=id_at("run", begins), run_id__lt=id_at("run", ends))
 
     def lapsed(self, *, now: datetime) -> "RunQuerySet":
         """Runs past their deadline that nobody has settled yet; needs `effective`."""

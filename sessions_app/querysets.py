@@ -88,6 +88,11 @@ class SessionQuerySet(QuerySet["Session"]):
         some = Q(open_tool_call_count__gt=0)
         return self.filter(some if wanted else ~some)
 
+    def expiring(self, *, now: datetime, until: datetime) -> "SessionQuerySet":
+        """Active sessions whose deadline comes by then, unless something happens in them."""
+        soon = self.filter(expires_at__gt=now, expires_at__lte=until)
+        return soon.filter(status=SessionStatus.ACTIVE)
+
     def mentioning(self, folded: Any) -> "SessionQuerySet":
         """Sessions whose title or external id contains folded words, or whose id begins so."""
         return self.filter(Q(search_text__contains=folded) | Q(session_id__startswith=folded))

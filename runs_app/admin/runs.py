@@ -1,7 +1,7 @@
 """The list of runs across sessions, and how an operator cancels one. The page of one run is
 `runs_app.pages.run`."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from django.contrib import admin
@@ -100,6 +100,20 @@ class StuckFilter(SimpleListFilter):
         return queryset.stuck(now=now, since=now - STUCK_AFTER) if self.value() else queryset
 
 
+class DayFilter(filters.TextFilter):
+    """A day, in UTC, on which runs were created: what the home page's charts count."""
+
+    title, parameter_name = _("day (UTC)"), "day"
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
+        if not (value := (self.value() or "").strip()):
+            return queryset
+        try:
+            return queryset.created_on(date.fromisoformat(value))
+        except (ValueError, OverflowError):
+            return queryset.none()
+
+
 @admin.register(Run)
 class RunAdmin(OperatedAdmin):
     content_page = ContentPage.RUNS
@@ -137,6 +151,7 @@ class RunAdmin(OperatedAdmin):
         RunStatusFilter,
         StuckFilter,
         filters.CreatedFilter,
+        DayFilter,
         filters.SessionFilter,
         filters.AgentFilter,
     )

@@ -1,5 +1,5 @@
-"""Our own pages about runs."""
+"""Our own pages of the admin site: what lists and forms cannot show."""
 
-from . import run
+from . import home, run
 
-__all__ = ["run"]
+__all__ = ["home", "run"]

@@ -104,6 +104,23 @@ class OpenToolCallsFilter(SimpleListFilter):
         return queryset.with_open_tool_calls(value == "yes")
 
 
+class ExpiryFilter(SimpleListFilter):
+    title, parameter_name = _("expires"), "expires"
+    periods = {
+        "1h": (_("In the next hour"), timedelta(hours=1)),
+        "24h": (_("In the next 24 hours"), timedelta(days=1)),
+    }
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Choices:
+        return [(key, label) for key, (label, _length) in self.periods.items()]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
+        if (value := self.value()) not in self.periods:
+            return queryset
+        now = timezone.now()
+        return queryset.expiring(now=now, until=now + self.periods[value][1])
+
+
 class _Since(SimpleListFilter):
     column: str
     periods = {

@@ -55,6 +55,7 @@ class SessionAdmin(OperatedAdmin):
     list_filter: ClassVar[Any] = (
         filters.StatusFilter,
         filters.OpenToolCallsFilter,
+        filters.ExpiryFilter,
         filters.ActivityFilter,
         filters.AgentFilter,
         filters.UserFilter,

@@ -152,6 +152,23 @@ class Session(UsageFields):
                 name="session_by_queue_deadline",
                 condition=Q(other_run_deadline__isnull=False),
             ),
+            # Of the home page of the console: how many there are. An active session with no call
+            # open, which is what an append changes, stands in none of the three.
+            models.Index(
+                fields=["status", "-session_id"],
+                name="session_ended_by_status",
+                condition=Q(status=SessionStatus.CLOSED) | Q(status=SessionStatus.EXPIRED),
+            ),
+            models.Index(
+                fields=["-session_id"],
+                name="session_purged",
+                condition=Q(status=SessionStatus.DELETED, purged_at__isnull=False),
+            ),
+            models.Index(
+                fields=["-session_id"],
+                name="session_unanswered",
+                condition=Q(status=SessionStatus.ACTIVE, open_tool_call_count__gt=0),
+            ),
             models.Index(
                 fields=["deleted_at"],
                 name="session_awaiting_purge",

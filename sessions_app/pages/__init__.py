@@ -1,5 +1,1 @@
 """Our own pages of the admin site: what lists and forms cannot show."""
-
-from . import home
-
-__all__ = ["home"]

@@ -1,4 +1,4 @@
-"""A few sessions of every kind, for pictures: made by a command beside the server."""
+"""A month of sessions, and a few of every kind, for pictures; made beside the server."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
+from runs_app.management import demo
 from runs_app.models import Run
 from runs_app.services import NewRun, RunManager
 from sessions_app.models import Session, ToolCall
@@ -39,6 +40,8 @@ def seed(password: str) -> None:
         person.groups.add(Group.objects.get(name=group))
     actor = Actor.account(User.objects.get(username="agent"))
     made = [_session(actor, number) for number in range(len(SESSIONS))]
+    # Last: the server's sweep runs beside this, and would end what is being told above.
+    list(demo.seed(sessions=400, seed=1, now=timezone.now()))
     session, run = made[0]
     call = ToolCall.objects.filter(session=session)[0]
     runs = seed_runs(actor)
