@@ -10,6 +10,7 @@ from runs_app.models import Run
 from runs_app.services import NewRun, RunManager
 from sessions_app.models import Session, ToolCall
 from sessions_app.services import Actor, NewSession, SessionManager
+from tests.browser.demo_transcript import converse
 
 SESSIONS: list[tuple[str | None, str, str | None]] = [
     ("Refund for order 4711", "support-agent", "u-1029"),
@@ -40,7 +41,8 @@ def seed(password: str) -> None:
     made = [_session(actor, number) for number in range(len(SESSIONS))]
     session, run = made[0]
     call = ToolCall.objects.filter(session=session)[0]
-    print(f"session={session.pk}\nrun={run.pk}\ncall={call.pk}")  # noqa: T201
+    talk = converse(actor)
+    print(f"session={session.pk}\nrun={run.pk}\ncall={call.pk}\ntalk={talk}")  # noqa: T201
 
 
 def _session(actor: Actor, number: int) -> tuple[Session, Run]:

@@ -1,0 +1,3 @@
+from tests.admin import agent, entered
+
+__all__ = ["agent", "entered"]
