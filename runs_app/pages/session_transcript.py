@@ -22,7 +22,7 @@ from ..models import Run
 from .session import PARTS, OfSession, Part
 
 # A message that is pointed at has so many after it on its page.
-_AFTER_TARGET = 25
+_AFTER_TARGET = 15
 
 
 @register

@@ -134,8 +134,11 @@ def _role(message: Message, body: Mapping[str, Any]) -> str:
     if message.role:
         return message.role
     item = body.get("item") or {}
-    if item.get("type") == "message" and item.get("role") in ROLES:
-        return str(item["role"])
+    said_by = str(item.get("role"))
+    if item.get("type") == "message" and said_by in ROLES:
+        return said_by
+    if message.type == "reasoning" or message.type.endswith("_call"):
+        return "assistant"
     return "tool" if message.type == "function_call_output" else "item"
 
 

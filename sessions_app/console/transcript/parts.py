@@ -67,12 +67,9 @@ def whole(text: str) -> SafeString | str:
 def value_html(value: Any) -> SafeString | str:
     """An argument or a result: JSON indented and coloured, anything else as it was printed."""
     if isinstance(value, str):
-        parsed = _json_in(value)
-        if parsed is None:
-            return coloured(value)
-        value = parsed
-    text = json.dumps(value, ensure_ascii=False, indent=2)
-    return highlighted(visible(text), "json")
+        text = _indented(value)
+        return coloured(value) if text is None else highlighted(visible(text), "json")
+    return highlighted(visible(value_text(value)), "json")
 
 
 def value_text(value: Any) -> str:
@@ -80,13 +77,14 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _json_in(text: str) -> Any:
-    """A document in a string: indented, it says more. Numbers too large for Python stay text."""
+def _indented(text: str) -> str | None:
+    """A document in a string: indented, it says more. None, if it is none, or none that Python
+    can hold: nobody has checked how deep it is."""
     if len(text) > MOST_CHARACTERS or not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(text)
-    except ValueError:
+        return value_text(json.loads(text))
+    except (ValueError, RecursionError):
         return None
 
 
@@ -94,6 +92,10 @@ def _parts(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [content] if content.strip() else []
     return content if isinstance(content, list) else []
+
+
+def _kind(part: Any) -> str:
+    return str(part.get("type")) if isinstance(part, Mapping) else ""
 
 
 def _text_in(part: Any) -> str | None:
@@ -104,7 +106,8 @@ def _text_in(part: Any) -> str | None:
 
 
 def _part(part: Any, ref: str) -> Iterator[Block]:
-    kind = "text" if isinstance(part, str) else str(part.get("type"))
+    # Parts of a provider's item are not checked when they are stored.
+    kind = "text" if isinstance(part, str) else _kind(part)
     text = _text_in(part)
     if kind in CALLS:
         return

@@ -51,7 +51,7 @@ addEventListener("hashchange", follow);
 
 document.addEventListener("htmx:afterRequest", (event) => {
   const link = event.detail.elt;
-  if (event.detail.successful && link?.matches?.("[data-once]")) link.remove();
+  if (event.detail.successful && link?.matches?.("[data-once]")) link.closest(".rest-more").remove();
 });
 
 document.addEventListener("htmx:afterSettle", () => {

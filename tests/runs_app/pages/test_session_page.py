@@ -1,6 +1,8 @@
 """A session's page: who sees what of it, what each tab shows, and that it costs the same always."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -147,10 +149,10 @@ class TestTheTranscript:
         session = make_session(account=agent)
         make_messages(session=session, count=120)
         page = read(operator, at(session))
-        assert turns(page) == [f"m{number}" for number in range(71, 121)]
+        assert turns(page) == [f"m{number}" for number in range(91, 121)]
         (earlier,) = [link for link in page.links() if "before=" in link]
         part = Page(operator.get(earlier, headers=HTMX).content.decode())
-        assert turns(part) == [f"m{number}" for number in range(21, 71)]
+        assert turns(part) == [f"m{number}" for number in range(61, 91)]
         assert not part.of("main")
         assert not [link for link in part.links() if "after=" in link]
 
@@ -161,7 +163,7 @@ class TestTheTranscript:
         assert "m60" in turns(page)
         (later,) = [link for link in page.links() if "after=" in link]
         part = Page(operator.get(later, headers=HTMX).content.decode())
-        assert turns(part)[0] == "m85"
+        assert turns(part)[0] == "m75"
 
     def test_is_narrowed_to_a_role(self, operator, agent):
         session = make_session(account=agent)
@@ -246,6 +248,22 @@ class TestTheTranscript:
         add_messages(user(pictures), session=session)
         shown = [attrs["src"] for attrs in read(operator, at(session)).of("img")]
         assert shown == ["data:image/png;base64,iVBORw0KGgo="]
+
+
+class TestRecordedShapes:
+    def test_are_all_shown(self, operator, agent):
+        session = make_session(account=agent)
+        folder = Path(__file__).parents[2] / "real" / "sessions"
+        told = json.loads((folder / "odd_shapes.json").read_text())
+        for message in told["messages"]:
+            add_messages(message, session=session)
+        odd: list[dict[str, Any]] = [
+            {"item": {"type": "message", "role": [], "content": [1, None, [], {}]}},
+            {"item": {"type": "reasoning"}},
+        ]
+        add_messages(*odd, session=session)
+        for tab in TABS:
+            assert read(operator, at(session, tab)).text
 
 
 class TestTheOtherTabs:
