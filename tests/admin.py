@@ -165,7 +165,7 @@ class Page(HTMLParser):
 
 
 def read(client: Client, address: str, **data: Any) -> Page:
-    response = client.get(address, data)
+    response = client.get(address, data, follow=True)
     assert response.status_code == 200, (address, response.status_code)
     return Page(response.content.decode())
 

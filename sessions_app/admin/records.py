@@ -10,24 +10,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from ..console import values
+from ..console.statuses import STATUSES
 from ..jsontext import JSONText
 from ..models import Message, SessionEvent, WorkingMemoryRevision
 from ..states import ActorType, ContentPage, SessionStatus, Subject
 from . import base, filters
 from .base import ReadOnlyAdmin, Shown
-
-# By the name: runs_app stands above.
-_STATUSES = {
-    "PENDING": _("Pending"),
-    "RUNNING": _("Running"),
-    "WAITING": _("Waiting"),
-    "COMPLETED": _("Completed"),
-    "SUCCEEDED": _("Succeeded"),
-    "FAILED": _("Failed"),
-    "CANCELLED": _("Cancelled"),
-    "INTERRUPTED": _("Interrupted"),
-    **dict(SessionStatus.choices),
-}
 
 
 class _OfLivingSession(ReadOnlyAdmin):
@@ -238,4 +226,4 @@ class SessionEventAdmin(ReadOnlyAdmin):
 
 
 def _status(status: str | None) -> Shown:
-    return values.badge(status, _STATUSES.get(status, status)) if status else values.NOTHING
+    return values.badge(status, STATUSES.get(status, status)) if status else values.NOTHING

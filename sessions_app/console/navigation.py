@@ -18,6 +18,8 @@ class Entry(NamedTuple):
     """Of console/icons.svg."""
     page: str
     permission: str | None
+    own_pages: str = ""
+    """Where its pages of our own begin, below the site's root."""
 
 
 class Section(NamedTuple):
@@ -45,6 +47,7 @@ SECTIONS = (
                 "sessions",
                 "sessions_app_session_changelist",
                 "sessions_app.view_session",
+                own_pages="sessions/",
             ),
             Entry(_("Runs"), "runs", "runs_app_run_changelist", "runs_app.view_run"),
             Entry(
@@ -117,4 +120,7 @@ def _link(entry: Entry, request: HttpRequest) -> Link:
     url = reverse(f"admin:{entry.page}")
     exactly = entry.page == "index"
     current = request.path == url if exactly else request.path.startswith(url)
+    if entry.own_pages:
+        own = reverse("admin:index") + entry.own_pages
+        current = current or request.path.startswith(own)
     return Link(entry.label, entry.icon, url, current)

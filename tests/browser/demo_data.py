@@ -12,6 +12,7 @@ from runs_app.services import NewRun, RunManager
 from sessions_app.models import Session, ToolCall
 from sessions_app.services import Actor, NewSession, SessionManager
 from tests.browser.demo_run import seed_runs
+from tests.browser.demo_transcript import converse
 
 SESSIONS: list[tuple[str | None, str, str | None]] = [
     ("Refund for order 4711", "support-agent", "u-1029"),
@@ -47,6 +48,7 @@ def seed(password: str) -> None:
     runs = seed_runs(actor)
     print(f"session={session.pk}\nrun={run.pk}\ncall={call.pk}")  # noqa: T201
     print(f"failed_run={runs['failed'].pk}\nlive_run={runs['live'].pk}")  # noqa: T201
+    print(f"talk={converse(actor)}")  # noqa: T201
 
 
 def _session(actor: Actor, number: int) -> tuple[Session, Run]:

@@ -61,7 +61,7 @@ class TestStatus:
         deadline = timezone.localtime(Session.objects.get().active_run_deadline)
         assert page.words().count(deadline.strftime("%Y-%m-%d %H:%M:%S")) == 1
         assert badges(read(operator, SESSIONS)) == ["active", "interrupted"]
-        assert badges(read(operator, f"{SESSIONS}{run.session_id}/change/")) == [
+        assert badges(read(operator, f"/admin/sessions/{run.session_id}/runs/")) == [
             "active",
             "interrupted",
         ]

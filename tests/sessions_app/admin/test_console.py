@@ -54,6 +54,8 @@ def _sample(key, name):
         return AccessToken.objects.get().token_key
     if name.startswith("auth_user"):
         return str(User.objects.get(username="agent").pk)
+    if key in {"sequence", "index"}:
+        return "1"
     return "body" if key == "name" else "sess_00000000000000000000000000"
 
 
@@ -178,11 +180,12 @@ class TestReadingContent:
         noted = ContentRead.objects.get()
         assert (noted.reader, noted.session) == ("a-support", whole.session)
 
-    def test_of_a_list_or_a_session_is_none(self, entered, whole):
+    def test_of_lists_runs_and_events_is_none(self, entered, whole):
         client = entered("support")
         for name in STORED:
             read(client, list_of(name))
-        read(client, whole.page("sessions_app_session"))
+        for tab in ("events", "runs"):
+            read(client, f"/admin/sessions/{whole.session.pk}/{tab}/")
         assert not ContentRead.objects.exists()
 
     def test_is_known_to_administrators(self, entered, whole):

@@ -29,7 +29,7 @@ class TestStoredData:
     def test_is_seen_by_roles_that_may(self, entered, whole, name, role, status):
         client = entered(role)
         assert client.get(list_of(name)).status_code == status
-        assert client.get(whole.page(name)).status_code == status
+        assert client.get(whole.page(name), follow=status == 200).status_code == status
 
     def test_is_added_edited_and_deleted_by_nobody(self, entered, whole, name, role, status):
         client = entered(role)
