@@ -121,7 +121,7 @@ class TestDownloads:
 class TestTheIndex:
     def test_shows_each_role_its_own(self, entered, whole):
         def lists(role):
-            links = read(entered(role), "/admin/").links()
+            links = {link.partition("?")[0] for link in read(entered(role), "/admin/").links()}
             return {link for link in links if link.count("/") == 4 and "/password" not in link}
 
         stored = {list_of(name) for name in STORED}
