@@ -121,7 +121,7 @@ def test_times_are_the_viewers_with_utc_behind(chromium, site):
     page.keyboard.press("Enter")
     page.wait_for_selector("#user-tools")
     page.goto(f"/admin/sessions_app/session/{ids['session']}/change/")
-    time = page.locator(".field-created time")
+    time = page.locator(".session-facts time").first
     shown, utc = time.inner_text(), time.get_attribute("title")
     assert utc.endswith(" UTC")
     hours = int(shown[11:13]) - int(utc[11:13])

@@ -82,14 +82,14 @@ def answers_to(server: LiveServer, token: str) -> int:
 
 
 def find(page: Any, words: str) -> None:
-    """From the index, by the list's search, to the session's page."""
+    """From home, by the list's search, to the session's page."""
     page.goto("/admin/")
-    page.locator("#content-main").get_by_role("link", name="Sessions", exact=True).click()
+    page.locator(".sidebar").get_by_role("link", name="Sessions", exact=True).click()
     page.locator("#searchbar").fill(words)
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("[?&]q="))
     page.locator("#result_list tbody th a").click()
-    page.wait_for_selector(".record-page")
+    page.wait_for_selector(".session-page")
 
 
 def tell(page: Any) -> str:
@@ -104,15 +104,15 @@ def test_closing_and_resuming_a_session(desk, server):
     page.get_by_label("Reason").fill("The customer is content")
     page.get_by_role("button", name="Close session").click()
     assert "1 session was closed." in tell(page)
-    assert page.locator(".field-status_now .badge").inner_text() == "Closed"
-    page.locator(".record-links").get_by_role("link", name=re.compile("Lifecycle events")).click()
-    assert "The customer is content" in page.locator("#result_list").inner_text()
+    assert page.locator(".session-lead .badge").inner_text() == "Closed"
+    page.locator(".tabs").get_by_role("link", name=re.compile("Events")).click()
+    page.get_by_text("The customer is content").first.wait_for()
     find(page, session_id)
     page.get_by_role("link", name="Resume session").click()
     page.get_by_label("Reason").fill("She is not")
     page.get_by_role("button", name="Resume session").click()
     assert "1 session was resumed." in tell(page)
-    assert page.locator(".field-status_now .badge").inner_text() == "Active"
+    assert page.locator(".session-lead .badge").inner_text() == "Active"
 
 
 def test_deleting_a_session_by_typing_its_id(desk, server):
@@ -128,7 +128,7 @@ def test_deleting_a_session_by_typing_its_id(desk, server):
     page.get_by_label("Type the id").fill(session_id)
     page.get_by_role("button", name="Delete session").click()
     assert "1 session was deleted." in tell(page)
-    assert page.locator(".field-status_now .badge").inner_text() == "Deleted"
+    assert page.locator(".session-lead .badge").inner_text() == "Deleted"
     page.goto("/admin/sessions_app/session/?q=forgotten")
     assert page.locator("#result_list").count() == 0
 

@@ -106,7 +106,7 @@ def test_finding_out_why_a_run_failed(page, server):
     page.locator(".field-run_page a").click()
     assert page.locator("#run-lead .badge").inner_text() == "Failed"
     page.get_by_role("link", name="Open session").click()
-    page.wait_for_url("**/session/**")
+    page.wait_for_url("**/sessions/**")
 
 
 def test_a_bar_leads_to_its_call(page, ids):
@@ -118,7 +118,7 @@ def test_a_bar_leads_to_its_call(page, ids):
 def test_a_message_leads_to_its_place_in_the_session(page, ids):
     open_run(page, ids["failed_run"])
     page.locator("#run-m4 a").click()
-    page.wait_for_url(re.compile(r"/session/.*#m4$"))
+    page.wait_for_url(re.compile(r"/sessions/.*#m4$"))
 
 
 def test_what_the_run_changed_in_the_memory_is_marked(page, ids):
