@@ -1,13 +1,17 @@
 """Report DEL-01: a late write that brings a deleted session back to life."""
 
+import time
 from collections import Counter
 from functools import partial
+from itertools import cycle
 
 import pytest
 
 from tests.races.load import Answer, Client, together
 
 TABLES = ("sessions_app_message", "sessions_app_toolcall", "sessions_app_workingmemoryrevision")
+# Before a deletion, so that of all rounds some writes come first and some last.
+_PAUSES = cycle(number / 500 for number in range(10))
 CALL = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": "{}"}}
 
 
@@ -33,6 +37,7 @@ def test_delete_against_every_kind_of_write(client, clients, select, rounds):
 
 def _writers(clients: list[Client]) -> list:
     def delete(session_id: str, _run_id: str) -> list[Answer]:
+        time.sleep(next(_PAUSES))
         return [clients[0].request("DELETE", f"/sessions/{session_id}")]
 
     def append(client: Client, session_id: str, run_id: str) -> list[Answer]:
