@@ -9,8 +9,12 @@ class LineHandler(logging.Handler):
     """Each record in one write to stderr, without a lock: threads that answer requests would wait
     for each other here. The kernel keeps lines of up to 4 KB whole."""
 
-    def createLock(self) -> None:  # noqa: N802 (logging's name)
-        self.lock = None
+    def handle(self, record: logging.LogRecord) -> bool:
+        """logging's own, without its lock."""
+        kept = bool(self.filter(record))
+        if kept:
+            self.emit(record)
+        return kept
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
