@@ -1,4 +1,5 @@
 import logging
+import threading
 from typing import Any
 
 import pytest
@@ -15,8 +16,16 @@ class TestALine:
         log("%s of %s", 1, "ä\udcff")
         assert capfd.readouterr().err == "1 of ä?\n"
 
-    def test_waits_for_no_other_thread(self) -> None:
-        assert LineHandler().lock is None
+    def test_waits_for_no_other_thread(self, capfd: pytest.CaptureFixture[str]) -> None:
+        handler = LineHandler()
+        other = threading.Thread(
+            target=handler.handle, args=[logging.makeLogRecord({"msg": "at once"})]
+        )
+        with handler.lock:  # type: ignore[union-attr]
+            other.start()
+            other.join(5)
+        assert not other.is_alive()
+        assert capfd.readouterr().err == "at once\n"
 
     def test_that_cannot_be_written_fails_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         failed = []
