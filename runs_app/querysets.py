@@ -75,6 +75,11 @@ def _lapsed(now: Any) -> Q:
     return Q(status__in=UNFINISHED, deadline__lte=now)
 
 
+def silent(since: datetime) -> Q:
+    """No sign of life since then; needs `RunQuerySet.timed`."""
+    return Q(seen_at__lte=since) | Q(seen_at__isnull=True, created_at__lte=since)
+
+
 def current_status(now: Any) -> Case:
     """The *effective* status; needs `RunQuerySet.effective`."""
     return Case(When(_lapsed(now), then=Value(INTERRUPTED_RUN)), default=F("status"))
@@ -136,8 +141,7 @@ class RunQuerySet(QuerySet["Run"]):
 
     def stuck(self, *, now: datetime, since: datetime) -> "RunQuerySet":
         """Unfinished, and no sign of life since then; needs `effective`."""
-        silent = Q(seen_at__lte=since) | Q(seen_at__isnull=True, created_at__lte=since)
-        return self.with_status(UNFINISHED, now=now).filter(silent)
+        return self.with_status(UNFINISHED, now=now).filter(silent(since))
 
     def with_error_head(self) -> "RunQuerySet":
         """Add the beginning of each error as text: errors may be megabytes (report BIG-01)."""

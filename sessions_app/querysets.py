@@ -113,9 +113,13 @@ class SessionQuerySet(QuerySet["Session"]):
         return self.filter(status=SessionStatus.DELETED, purged_at__isnull=True)
 
 
-def how_many_fit(sizes: Sequence[int]) -> int:
-    """How many rows fill a page: at least one, since a row larger than a page must be readable."""
-    fitting = sum(total <= settings.MAX_PAGE_BYTES for total in accumulate(sizes))
+def how_many_fit(sizes: Sequence[int], max_bytes: int | None = None) -> int:
+    """How many rows fill a page: at least one, since a row larger than a page must be readable.
+
+    A page holds ``max_bytes``; unless told, as many as the setting MAX_PAGE_BYTES.
+    """
+    limit = settings.MAX_PAGE_BYTES if max_bytes is None else max_bytes
+    fitting = sum(total <= limit for total in accumulate(sizes))
     return min(len(sizes), max(1, fitting))
 
 

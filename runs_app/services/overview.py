@@ -17,6 +17,7 @@ from sessions_app.services.counting import Bounded, bounded, count_all
 from sessions_app.states import SessionStatus
 
 from ..models import Run
+from ..querysets import silent
 from ..states import FINAL, UNFINISHED, RunStatus
 from .reading import STUCK_AFTER
 
@@ -69,11 +70,10 @@ def attention(*, now: datetime) -> dict[str, Bounded]:
 def _unfinished(*, now: datetime, since: datetime) -> dict[str, Bounded]:
     """Runs that have not ended, of which there are few; their deadlines tell what they are."""
     runs = Run.objects.filter(status__in=sorted(UNFINISHED)).timed()[: MOST_UNFINISHED + 1]
-    alive, silent = Q(deadline__gt=now), now - STUCK_AFTER
-    stuck = Q(seen_at__lte=silent) | Q(seen_at__isnull=True, created_at__lte=silent)
+    alive = Q(deadline__gt=now)
     found = runs.aggregate(
         waiting=Count("pk", filter=alive & Q(status=RunStatus.WAITING)),
-        stuck=Count("pk", filter=alive & stuck),
+        stuck=Count("pk", filter=alive & silent(now - STUCK_AFTER)),
         lapsed=Count("pk", filter=~alive & Q(created_at__gte=since)),
     )
     return {name: bounded(number, MOST) for name, number in found.items()}

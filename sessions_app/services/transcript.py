@@ -3,12 +3,12 @@ with the tool calls that its messages made or answered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from django.db.models import Case, F, Q, QuerySet, When
 
 from ..fields import JSONTextField
 from ..models import Message, Session, ToolCall
+from ..querysets import how_many_fit
 
 # Four kilobytes of Markdown take 35 ms, and a page must open in less than a second.
 PAGE_MESSAGES = 30
@@ -43,7 +43,8 @@ def read_transcript(
     forwards = after is not None
     ordered = found.order_by("sequence" if forwards else "-sequence")
     sizes = list(ordered.values_list("sequence", "size")[: PAGE_MESSAGES + 1])
-    shown = sorted(sequence for sequence, _ in sizes[: _fitting([size for _, size in sizes])])
+    fitting = how_many_fit([size for _, size in sizes[:PAGE_MESSAGES]], PAGE_BYTES)
+    shown = sorted(sequence for sequence, _ in sizes[:fitting])
     more = len(sizes) > len(shown)
     return TranscriptPage(
         messages=list(_messages(session, shown, role)),
@@ -51,11 +52,6 @@ def read_transcript(
         has_earlier=more if not forwards else True,
         has_later=more if forwards else before is not None and before <= session.last_sequence,
     )
-
-
-def _fitting(sizes: Sequence[int]) -> int:
-    fits = sum(total <= PAGE_BYTES for total in accumulate(sizes[:PAGE_MESSAGES]))
-    return max(1, fits)
 
 
 def _messages(session: Session, shown: Sequence[int], role: str | None) -> QuerySet[Message]:
