@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.http import QueryDict
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -11,17 +10,18 @@ from runs_app.api.representations import represent_packet
 from runs_app.api.shapes import ContextOut, ResumePacketOut
 from runs_app.services.packet import read_packet
 from sessions_app.api.base import DomainView
-from sessions_app.api.fields import StrictChoiceField, StrictIntegerField
-from sessions_app.api.query import Choice, Integer
+from sessions_app.api.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField
+from sessions_app.api.query import Choice, Flag, Integer
 from sessions_app.api.representations import is_settled
 from sessions_app.api.response import Response
 from sessions_app.api.schema import ETAG
 from sessions_app.api.sessions import ReasonIn
-from sessions_app.errors import InvalidRequest
 from sessions_app.models import Session
 from sessions_app.services import SessionManager
+from sessions_app.services.formats import FORMATS, NATIVE
 
 MAX_LAST_N = 1000
+MAX_TOKENS = 100_000_000
 
 _WINDOW = [
     Integer(
@@ -31,18 +31,36 @@ _WINDOW = [
         default=50,
         description="How many messages at most, besides those that open the session.",
     ),
-    Choice(name="format", choices=["native"], default="native", description="As stored."),
+    Integer(
+        name="max_tokens",
+        low=1,
+        high=MAX_TOKENS,
+        description="How many tokens these messages may be at most, by the estimate of "
+        "`window.estimated_tokens`. The newest is there in any case, with what it must stand with.",
+    ),
+    Choice(
+        name="format",
+        choices=FORMATS,
+        default=NATIVE,
+        description="`native`: as stored. Else `messages` is what that API takes as `messages` "
+        "(Responses: `input`), and with `anthropic` there is `system` beside it.",
+    ),
+    Flag(
+        name="mark_synthetic",
+        default=True,
+        description="Other formats than `native`: whether the result that stands in for a missing "
+        'one has the key `"synthetic": true`. An API that refuses unknown keys needs `false`.',
+    ),
 ]
-# Of the contract, and still to come: refused by name, so that nobody takes a packet in another
-# form, or over the budget, for what was asked for.
-_FORMATS_TO_COME = frozenset({"openai_chat", "openai_responses", "anthropic"})
 
 
 class ResumeIn(ReasonIn):
     """A reason, and the window's parameters, which may stand in the query as well."""
 
     last_n = StrictIntegerField(required=False, min_value=1, max_value=MAX_LAST_N)
-    format = StrictChoiceField(choices=["native"], required=False)
+    max_tokens = StrictIntegerField(required=False, min_value=1, max_value=MAX_TOKENS)
+    format = StrictChoiceField(choices=FORMATS, required=False)
+    mark_synthetic = StrictBooleanField(required=False)
 
     class Meta:
         ref_name = "Resume"
@@ -51,15 +69,16 @@ class ResumeIn(ReasonIn):
 class PacketDoor(DomainView):
     """What answers with a packet."""
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        _refuse_what_is_to_come(request.query_params)
-
     def answer(self, session: Session, **more: Any) -> Response:
         now = timezone.now()
-        last_n = self.valid.get("last_n", self.params["last_n"])
-        packet = read_packet(session=session, last_n=last_n, now=now)
-        return self.respond(represent_packet(packet, now) | more, version=session.version)
+        asked = self.params | {name: self.valid[name] for name in self.params.keys() & self.valid}
+        packet = read_packet(
+            session=session, last_n=asked["last_n"], max_tokens=asked["max_tokens"], now=now
+        )
+        shown = represent_packet(
+            packet, now, format=asked["format"], mark_synthetic=asked["mark_synthetic"]
+        )
+        return self.respond(shown | more, version=session.version)
 
 
 class ContextView(PacketDoor):
@@ -108,10 +127,3 @@ def _nothing_lapsed(session: Session) -> bool:
     now = timezone.now()
     deadline = session.other_run_deadline
     return is_settled(session, now) and (deadline is None or deadline > now)
-
-
-def _refuse_what_is_to_come(given: QueryDict) -> None:
-    if "max_tokens" in given:
-        raise InvalidRequest.at("/max_tokens", "is not available yet; use last_n")
-    if given.get("format") in _FORMATS_TO_COME:
-        raise InvalidRequest.at("/format", "only native is available yet")

@@ -51,7 +51,9 @@ class Packet:
     truncated: bool
 
 
-def read_packet(*, session: Session, last_n: int, now: datetime) -> Packet:
+def read_packet(
+    *, session: Session, last_n: int, now: datetime, max_tokens: int | None = None
+) -> Packet:
     """Read the packet of a session that was read first, and that bounds all the rest.
 
     The whole stays within ``MAX_PAGE_BYTES``, but for the active run, the interrupted one and the
@@ -61,7 +63,7 @@ def read_packet(*, session: Session, last_n: int, now: datetime) -> Packet:
     survey = _read_survey(session, last_n, now)
     runs = _Runs(survey)
     room = settings.MAX_PAGE_BYTES - runs.size_of_the_two
-    window = read_window(session, last_n=last_n, budget=room, survey=survey)
+    window = read_window(session, last_n=last_n, max_tokens=max_tokens, budget=room, survey=survey)
     budget = _Budget(room - sum(message.size for message in window.messages))
     still_open = sorted((call_id, size) for call_id, size, *_ in survey["open"])
     history = sorted(((call_id, size) for call_id, size, *_ in survey["history"]), reverse=True)
@@ -88,6 +90,7 @@ class _Shape(NamedTuple):
     """What the session can have, by its own row: of nothing else the survey has a part."""
 
     head: int
+    compacted: bool
     calls: bool
     open_calls: bool
     runs: int
@@ -99,6 +102,7 @@ def _read_survey(session: Session, last_n: int, now: datetime) -> Survey:
     """All by which the packet's rows are chosen."""
     shape = _Shape(
         head=head_length(session),
+        compacted=session.compaction_sequence is not None,
         calls=session.tool_call_count > 0,
         open_calls=session.open_tool_call_count > 0,
         runs=_SURVEY_LENGTH if session.run_count else 0,
@@ -116,7 +120,7 @@ def _read_survey(session: Session, last_n: int, now: datetime) -> Survey:
 
 @Prepared
 def _survey(given: type[Given], shape: _Shape) -> QuerySet[Any, Any]:
-    parts = window_parts(given, shape.head, shape.calls)
+    parts = window_parts(given, shape.head, shape.calls, shape.compacted)
     if shape.calls:
         parts.append(_call_part("history", _seen_calls(given).order_by("-id"), HISTORY_LENGTH))
     if shape.open_calls:

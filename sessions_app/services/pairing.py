@@ -83,7 +83,8 @@ def results_in(body: Mapping[str, Any], *, pointer: str) -> list[ResultDraft]:
         for path, block in _blocks(body, "tool_result", pointer)
     ]
     item = body.get("item") or {}
-    if item.get("type") == "function_call_output":
+    # One that names no call answers none: the API has such outputs, too.
+    if item.get("type") == "function_call_output" and item.get("call_id") is not None:
         drafts.append(
             _result(item.get("call_id"), item.get("output"), None, f"{pointer}/item", "call_id")
         )

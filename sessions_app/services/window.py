@@ -4,13 +4,15 @@ Newest first, in units: a call and all results that answer its message's calls a
 the window whole or not at all, at the place of the unit's newest message. So no result stands
 without its call, and no answered call without its result; a result that came late brings its old
 call with it. System and developer messages that open the session stay, beyond the budget.
+
+A compaction stays with them, and before all else: what it stands for is left out, and so is every
+compaction before it. Only a call that is answered after that comes back, with its result.
 Source: contract, "Resume packet"; report PAIR-01. Everything read is bounded by the window.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -23,17 +25,20 @@ from ..models import Message, Session, ToolCall
 from ..prepared import GIVEN_LIMIT, Given, GivenList, Prepared
 from ..querysets import MessageQuerySet
 from ..rows import MessageRow
+from .estimating import bytes_for, tokens_of
 from .survey import Survey, by_part, part, union
+from .units import Body, apart, choose, members, within
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Messages oldest first.
+    """Messages oldest first, but for the compaction, which stands where what it covers would.
 
     From ``first_sequence`` to ``last_sequence`` nothing is missing, so whoever wants more reads
     what is before ``first_sequence``. Of that, the window holds only what opens the session, and
     calls that late results brought along. Both are null when not even the newest unit fits.
-    ``truncated`` tells that bytes, not ``last_n``, ended it.
+    ``truncated`` tells that bytes, neither ``last_n`` nor ``max_tokens``, ended it. ``answers``
+    says which messages' calls a message's results answer, by sequences.
     """
 
     messages: list[MessageRow]
@@ -42,18 +47,14 @@ class Window:
     omitted_before: int
     estimated_tokens: int
     truncated: bool
+    answers: Mapping[int, Collection[int]] = field(default_factory=dict)
 
 
-# A rough and stable measure: English and code run at about four bytes of JSON a token.
-BYTES_PER_TOKEN = 4
 # A session that is opened by more than this is cut there: a packet has an end.
 MAX_HEAD = 1000
 # Sizes and links of so many more messages are read at once, so that a unit that begins before
 # the newest ``last_n`` costs no further query unless it is longer than that.
 _MARGIN = 64
-# So many messages behind the survey are asked for in one statement, which names each three times:
-# databases bound the values of one. A message may have ten thousand results.
-_AT_ONCE = 1024
 
 _SIZE = {"number": F("sequence"), "other": F("size")}
 _PAIR = {"number": F("message_sequence"), "other": F("result_sequence")}
@@ -61,37 +62,58 @@ _SEQUENCE = attrgetter("sequence")
 
 
 def read_window(
-    session: Session, *, last_n: int, budget: int | None = None, survey: Survey | None = None
+    session: Session,
+    *,
+    last_n: int,
+    max_tokens: int | None = None,
+    budget: int | None = None,
+    survey: Survey | None = None,
 ) -> Window:
     """Read the window of at most ``last_n`` messages, besides those that open the session.
 
-    ``session`` was read first: what was appended since is not part of it. ``budget`` is how many
-    bytes it may hold (``MAX_PAGE_BYTES``); the newest unit may exceed it. ``survey`` is what a
-    larger one found of `window_parts`.
+    ``session`` was read first: what was appended since is not part of it. ``max_tokens`` bounds
+    the same messages, and ``budget``, in bytes (``MAX_PAGE_BYTES``), all of them; the newest unit
+    may exceed both. ``survey`` is what a larger one found of `window_parts`.
     """
     room = settings.MAX_PAGE_BYTES if budget is None else budget
-    if not (session.head_sequence or session.tool_call_count):
-        return _read_plain(session, last_n, room)
+    compacted = session.compaction_sequence is not None
+    if not (session.head_sequence or session.tool_call_count or compacted):
+        return _read_plain(session, last_n, max_tokens, room)
     if survey is None:
-        shape = (head_length(session), session.tool_call_count > 0)
+        shape = (head_length(session), session.tool_call_count > 0, compacted)
         survey = by_part(_survey.all(*shape, **window_values(session, last_n)))
     head, head_size, head_was_cut = _fit_head(survey, room)
-    body = _Body(session, survey)
+    body = Body(session, survey, _links_of)
     newest = body.newest[:last_n]
-    chosen, was_cut = _choose(body, newest, last_n=last_n, budget=room - head_size)
-    gapless = list(takewhile(chosen.__contains__, newest))
-    messages = _load(session, head, gapless, chosen.difference(gapless))
-    return _window(session, messages, gapless, truncated=was_cut or head_was_cut)
+    most = bytes_for(max_tokens)
+    units, was_cut = choose(body, newest, last_n=last_n, budget=room - head_size, wanted=most)
+    compaction = [sequence for _, sequence, *_ in survey["compaction"]]
+    messages = _load(session, head, *apart(newest, units), compaction)
+    kept = within(units, messages, max_tokens)
+    dropped = members(units[len(kept) :])
+    messages = [message for message in messages if message.sequence not in dropped]
+    gapless, _ = apart(newest, kept)
+    if not newest or (compaction and compaction[0] > newest[0]):
+        gapless += compaction  # the newest of all
+    was_cut = head_was_cut or (was_cut and not dropped)
+    window = _window(session, messages, gapless, truncated=was_cut)
+    return replace(window, answers=body.answers(messages))
 
 
-def _read_plain(session: Session, last_n: int, budget: int) -> Window:
+def _read_plain(session: Session, last_n: int, max_tokens: int | None, budget: int) -> Window:
     """Where each message is a unit, the database can tell which fit: one statement."""
-    values = window_values(session, last_n) | {"limit": last_n - 1, "budget": budget}
+    wanted = bytes_for(max_tokens)
+    most = {"limit": last_n - 1, "budget": int(min(budget, wanted))}
+    values = window_values(session, last_n) | most
     rows = _fitting.all(**values) if session.message_count else []
     messages = sorted(rows, key=_SEQUENCE)
+    units = [{message.sequence} for message in reversed(messages)]
+    kept = len(within(units, messages, max_tokens))
     expected = min(last_n, session.message_count)
+    was_cut = budget <= wanted and kept == len(rows) < expected
+    messages = messages[len(rows) - kept :]
     found = [message.sequence for message in messages]
-    return _window(session, messages, found, truncated=len(found) < expected)
+    return _window(session, messages, found, truncated=was_cut)
 
 
 def _window(
@@ -104,7 +126,7 @@ def _window(
         first_sequence=min(covered, default=None),
         last_sequence=max(covered, default=None),
         omitted_before=omitted,
-        estimated_tokens=sum(message.size for message in messages) // BYTES_PER_TOKEN,
+        estimated_tokens=tokens_of(messages),
         truncated=truncated,
     )
 
@@ -119,21 +141,24 @@ def window_values(session: Session, last_n: int) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "head": session.head_sequence,
-        "body": session.head_sequence + 1,
+        "compaction": session.compaction_sequence,
+        "body": max(session.head_sequence, session.compacted_through or 0) + 1,
         "last": session.last_sequence,
         "limit": last_n + _MARGIN - 1,
     }
 
 
-def window_parts(given: type[Given], head_length: int, has_calls: bool) -> list[QuerySet[Any, Any]]:
+def window_parts(
+    given: type[Given], head_length: int, has_calls: bool, compacted: bool
+) -> list[QuerySet[Any, Any]]:
     """What a window is chosen by: sizes of messages, and which answers what. None, where each
     message is a unit of its own.
 
     The pairs are those whose result is in the range: then the call is, too, or it comes before.
     """
-    if not (head_length or has_calls):
+    if not (head_length or has_calls or compacted):
         return []
-    live = Message.objects.filter(session=given("session_id")).live()
+    live = _said(given)
     newest = _newest(live, given)
     parts = [part("body", live.filter(sequence__range=newest), **_SIZE)]
     if head_length:
@@ -141,10 +166,23 @@ def window_parts(given: type[Given], head_length: int, has_calls: bool) -> list[
         end = opening.order_by("sequence").values("sequence")[head_length - 1 : head_length]
         first = (1, Coalesce(Subquery(end), given("head")))
         parts.append(part("head", live.filter(sequence__range=first), **_SIZE))
+    if compacted:
+        parts.append(part("compaction", _compaction(given), **_SIZE))
     if has_calls:
         calls = ToolCall.objects.filter(session=given("session_id"), result_sequence__range=newest)
         parts.append(part("pair", calls, **_PAIR))
     return parts
+
+
+def _said(given: type[Given]) -> MessageQuerySet:
+    """The messages that a window is made of; compactions are none of them."""
+    mine = Message.objects.filter(session=given("session_id"), through_sequence__isnull=True)
+    return mine.live()
+
+
+def _compaction(given: type[Given]) -> MessageQuerySet:
+    mine = Message.objects.filter(session=given("session_id"), sequence=given("compaction"))
+    return mine.live()
 
 
 def _newest(live: MessageQuerySet, given: type[Given]) -> tuple[Any, Any]:
@@ -161,7 +199,7 @@ def _newest(live: MessageQuerySet, given: type[Given]) -> tuple[Any, Any]:
 @Prepared
 def _fitting(given: type[Given]) -> QuerySet[Message, MessageRow]:
     """The newest messages whose sizes add up to no more than the budget, but one in any case."""
-    live = Message.objects.filter(session=given("session_id")).live()
+    live = _said(given)
     total = RunningWindow(Sum("size"), order_by=F("sequence").desc())
     newest = live.filter(sequence__range=_newest(live, given)).annotate(total=total)
     budget = Cast(given("budget"), BigIntegerField())
@@ -173,7 +211,7 @@ def _links(given: type[Given]) -> QuerySet[Any, Any]:
     """Sizes and pairs of some messages. What is asked of sequences by ``IN`` is asked by nothing
     else of that column: beside ``IS NOT NULL`` SQLite walks through the whole session instead."""
     among: Any = [GivenList("sequences")]
-    live = Message.objects.filter(session=given("session_id")).live()
+    live = _said(given)
     calls = ToolCall.objects.filter(session=given("session_id"))
     return union(
         [
@@ -184,110 +222,65 @@ def _links(given: type[Given]) -> QuerySet[Any, Any]:
     )
 
 
+def _links_of(session: Session, sequences: Collection[int]) -> Survey:
+    return by_part(_links.all(session_id=session.session_id, sequences=sequences))
+
+
 @Prepared
 def _survey(given: type[Given], *shape: Any) -> QuerySet[Any, Any]:
     return union(window_parts(given, *shape))
 
 
 def _fit_head(survey: Survey, budget: int) -> tuple[list[int], int, bool]:
-    """The sequences that open the session, their size, and whether some were left out."""
+    """The sequences that open the session, their size with a compaction's, which is there in any
+    case, and whether some were left out."""
     sizes = dict(sorted((sequence, size) for _, sequence, size, _ in survey["head"]))
-    totals = [total for total in accumulate(sizes.values()) if total <= budget][:MAX_HEAD]
-    return list(sizes)[: len(totals)], max(totals, default=0), len(totals) < len(sizes)
+    fixed = sum(size for _, _, size, _ in survey["compaction"])
+    totals = [total for total in accumulate(sizes.values()) if total + fixed <= budget][:MAX_HEAD]
+    head_size = max(totals, default=0) + fixed
+    return list(sizes)[: len(totals)], head_size, len(totals) < len(sizes)
 
 
 def _load(
-    session: Session, head: Collection[int], gapless: Collection[int], strays: Collection[int]
+    session: Session,
+    head: Collection[int],
+    gapless: Collection[int],
+    strays: Collection[int],
+    compaction: Collection[int],
 ) -> list[MessageRow]:
-    """These messages, oldest first: all up to the head's end, all of a range, and some between."""
-    if not (head or gapless):
+    """These messages in their order: all up to the head's end, the compaction, all of a range, and
+    some between."""
+    if not (head or gapless or compaction):
         return []
     rows = _rows.all(
         bool(head),
         bool(strays),
+        bool(compaction),
         session_id=session.session_id,
         head=max(head, default=0),
         first=min(gapless, default=0),
         last=max(gapless, default=0),
         strays=strays,
+        compaction=max(compaction, default=0),
     )
-    return sorted(rows, key=_SEQUENCE)
+    found = sorted(rows, key=_SEQUENCE)
+    if not compaction:
+        return found
+    opens = {*head, *compaction}
+    after = [message for message in found if message.sequence not in opens]
+    return [*(message for message in found if message.sequence in opens), *after]
 
 
 @Prepared
-def _rows(given: type[Given], head: bool, strays: bool) -> QuerySet[Message, MessageRow]:
-    live = Message.objects.filter(session=given("session_id")).live()
+def _rows(
+    given: type[Given], head: bool, strays: bool, compacted: bool
+) -> QuerySet[Message, MessageRow]:
+    live = _said(given)
     parts = [live.filter(sequence__range=(given("first"), given("last")))]
     if head:
         parts.append(live.filter(sequence__range=(1, given("head"))))
     if strays:
         parts.append(live.filter(sequence__in=[GivenList("strays")]))
+    if compacted:
+        parts.append(_compaction(given))
     return union([rows.rows() for rows in parts])
-
-
-def _choose(
-    body: "_Body", newest: Iterable[int], *, last_n: int, budget: int
-) -> tuple[set[int], bool]:
-    """Units from the newest on until one does not fit, and whether that was for its bytes."""
-    chosen: set[int] = set()
-    for sequence in newest:
-        if sequence in chosen:
-            continue
-        unit = body.unit_of(sequence, at_most=last_n - len(chosen))
-        if unit is None:
-            break
-        budget -= body.size_of(unit)
-        if chosen and budget < 0:
-            return chosen, True
-        chosen |= unit
-    return chosen, False
-
-
-class _Body:
-    """What is known of the messages after the head: their sizes, and which belong together.
-
-    A message may answer calls of several others, and make calls itself: belonging is transitive.
-    """
-
-    def __init__(self, session: Session, survey: Survey) -> None:
-        self.session = session
-        self.sizes: dict[int, int | None] = {}  # None: not to be seen
-        self.neighbours: dict[int, set[int]] = defaultdict(set)
-        self._take(survey)
-        self.newest = sorted(self.sizes, reverse=True)
-
-    def unit_of(self, sequence: int, *, at_most: int) -> set[int] | None:
-        """The messages that stand or fall with this one; None if they are more than that."""
-        if sequence not in self.neighbours:
-            return {sequence} if at_most else None
-        unit: set[int] = set()
-        reached = {sequence}
-        while reached:
-            self._learn(reached - self.sizes.keys())
-            found = {number for number in reached if self.sizes[number] is not None}
-            unit |= found
-            if len(unit) > at_most:
-                return None
-            reached = {other for number in found for other in self.neighbours[number]} - unit
-            reached -= {number for number in reached if self.sizes.get(number, 0) is None}
-        return unit
-
-    def size_of(self, unit: Iterable[int]) -> int:
-        return sum(self.sizes[sequence] or 0 for sequence in unit)
-
-    def _learn(self, sequences: Collection[int]) -> None:
-        """Look behind the survey: of what is in its range, all is known."""
-        self.sizes |= dict.fromkeys(sequences)
-        head = self.session.head_sequence
-        before = [number for number in sequences if head < number < self.newest[-1]]
-        for start in range(0, len(before), _AT_ONCE):
-            portion = before[start : start + _AT_ONCE]
-            rows = _links.all(session_id=self.session.session_id, sequences=portion)
-            self._take(by_part(rows))
-
-    def _take(self, survey: Survey) -> None:
-        self.sizes |= {sequence: size for _, sequence, size, _ in survey["body"]}
-        for _, call, result, _ in survey["pair"]:
-            if result is not None:
-                self.neighbours[call].add(result)
-                self.neighbours[result].add(call)
