@@ -11,6 +11,7 @@ from sessions_app.api.representations import (
     represent_session,
     represent_tool_call,
 )
+from sessions_app.services.formats import NATIVE, conversation
 from sessions_app.services.window import Window
 from sessions_app.usage import usage_of
 
@@ -48,7 +49,10 @@ def represent_run(run: Run, now: datetime) -> dict[str, Any]:
     }
 
 
-def represent_packet(packet: Packet, now: datetime) -> dict[str, Any]:
+def represent_packet(
+    packet: Packet, now: datetime, *, format: str = NATIVE, mark_synthetic: bool = True
+) -> dict[str, Any]:
+    """The packet, its messages as they are stored or in the form of a provider's API."""
     session = packet.session
     active, interrupted = packet.active_run, packet.interrupted_run
     return {
@@ -57,7 +61,7 @@ def represent_packet(packet: Packet, now: datetime) -> dict[str, Any]:
         ),
         "working_memory": packet.working_memory,
         "working_memory_version": session.working_memory_version,
-        "messages": represent_messages(packet.window.messages),
+        **_represent_messages(packet.window, format, mark_synthetic),
         "window": represent_window(packet.window),
         "open_tool_calls": [represent_tool_call(call) for call in packet.open_tool_calls],
         "tool_history": [represent_tool_call(call) for call in packet.tool_history],
@@ -66,6 +70,16 @@ def represent_packet(packet: Packet, now: datetime) -> dict[str, Any]:
         "interrupted_run": represent_run(interrupted, now) if interrupted else None,
         "truncated": packet.truncated,
     }
+
+
+def _represent_messages(window: Window, format: str, mark_synthetic: bool) -> dict[str, Any]:
+    if format == NATIVE:
+        return {"messages": represent_messages(window.messages)}
+    found = conversation(
+        window.messages, format=format, answers=window.answers, mark_synthetic=mark_synthetic
+    )
+    system = {} if found.system is None else {"system": found.system}
+    return {**system, "messages": found.messages}
 
 
 def represent_window(window: Window) -> dict[str, Any]:

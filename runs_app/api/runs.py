@@ -26,6 +26,7 @@ from sessions_app.api.fields import (
 from sessions_app.api.query import Choices, Flag, Instant, Text
 from sessions_app.api.response import Response
 from sessions_app.api.schema import LOCATION
+from sessions_app.services.content_reads import record_read_of_others
 
 
 class NewRunIn(StrictSerializer):
@@ -130,4 +131,6 @@ class RunsView(DomainView):
 class RunView(RunDoor):
     @extend_schema(operation_id="get_run", summary="Read a run", responses=RunOut)
     def get(self, request: Request, run_id: str) -> Response:
-        return self.answer(run_id)
+        answer = self.answer(run_id)
+        record_read_of_others(actor=self.actor, session_id=str(self._session_id))
+        return answer

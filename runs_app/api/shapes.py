@@ -1,6 +1,6 @@
 """The OpenAPI schema of what `representations` answers; nothing here ever runs on data."""
 
-from drf_spectacular.utils import extend_schema_serializer
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from runs_app.states import RunStatus
@@ -9,12 +9,12 @@ from sessions_app.api.fields import (
     JSONObjectField,
     JSONValueField,
     StrictBooleanField,
+    StrictCharField,
     StrictChoiceField,
     StrictIntegerField,
 )
 from sessions_app.api.shapes import (
     MemoryDocumentOut,
-    MessageOut,
     SessionOut,
     ToolCallOut,
     UsageOut,
@@ -94,8 +94,32 @@ class WindowOut(serializers.Serializer):
         min_value=0, help_text="How many messages of the history are not in the packet."
     )
     estimated_tokens = StrictIntegerField(
-        min_value=0, help_text="Of `messages`: the bytes of their JSON, divided by four."
+        min_value=0,
+        help_text="Of `messages`: the bytes of their JSON as it is stored, divided by four, or as "
+        "the server's tokenizer counts, if it has one.",
     )
+
+
+# What has a sequence is a message as it is stored; all else is as its API calls it.
+@extend_schema_field(
+    {
+        "type": "array",
+        "items": {
+            "anyOf": [
+                {"$ref": "#/components/schemas/Message"},
+                {
+                    "type": "object",
+                    "description": "With a `format`: a message or an item of that API.",
+                    "not": {"required": ["sequence"]},
+                    "properties": {"synthetic": {"type": "boolean", "const": True}},
+                    "additionalProperties": {},
+                },
+            ]
+        },
+    }
+)
+class MessagesField(serializers.ListField):
+    pass
 
 
 @extend_schema_serializer(component_name="Context")
@@ -103,10 +127,13 @@ class ContextOut(serializers.Serializer):
     session = SessionOut()
     working_memory = MemoryDocumentOut()
     working_memory_version = count()
-    messages = MessageOut(
-        many=True,
+    system = StrictCharField(
+        required=False,
+        help_text="With `format=anthropic`: all system and developer messages of the window.",
+    )
+    messages = MessagesField(
         help_text="Oldest first. No tool result stands without its call, and no answered call "
-        "without its result.",
+        "without its result; with a `format`, no call at all.",
     )
     window = WindowOut()
     open_tool_calls = ToolCallOut(many=True, help_text="The oldest 100.")

@@ -2,12 +2,19 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from runs_app.api import moves, packet, runs
+from runs_app.api import moves, packet, runs, stream, transfer
+
+# Before those of sessions, where it would be a session's id.
+before_sessions: list[URLPattern | URLResolver] = [
+    path("sessions/import", transfer.ImportView.as_view(), name="session-import"),
+]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sessions/<str:session_id>/resume", packet.ResumeView.as_view(), name="session-resume"),
     path("sessions/<str:session_id>/context", packet.ContextView.as_view(), name="session-context"),
+    path("sessions/<str:session_id>/export", transfer.ExportView.as_view(), name="session-export"),
     path("sessions/<str:session_id>/runs", runs.SessionRunsView.as_view(), name="session-runs"),
+    path("sessions/<str:session_id>/stream", stream.StreamView.as_view(), name="session-stream"),
     path("runs", runs.RunsView.as_view(), name="runs"),
     path("runs/<str:run_id>", runs.RunView.as_view(), name="run"),
     path("runs/<str:run_id>/start", moves.StartView.as_view(), name="run-start"),
