@@ -1,16 +1,36 @@
+from typing import ClassVar
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from ..chain import DIGEST_LENGTH
 from ..ids import MAX_ID_LENGTH
 from ..states import ActorType, Subject
 from .session import Session
 
 
 class SessionEvent(models.Model):
-    """One thing that happened in the life of a session: append-only, and free of content.
+    """One thing that happened in the life of a session: append-only (`sessions_app.append_only`),
+    and free of content.
 
-    Events outlive the session's data; they are part of the tombstone.
+    Events outlive the session's data; they are part of the tombstone. They are a chain
+    (`sessions_app.chain`), which ends in the session's row.
     """
+
+    chained: ClassVar[tuple[str, ...]] = (
+        "event_id",
+        "session_id",
+        "sequence",
+        "subject",
+        "subject_id",
+        "from_status",
+        "to_status",
+        "actor_type",
+        "actor_id",
+        "reason",
+        "session_version",
+        "created_at",
+    )
 
     event_id = models.CharField(
         _("event id"), max_length=MAX_ID_LENGTH, primary_key=True, editable=False
@@ -32,6 +52,7 @@ class SessionEvent(models.Model):
     reason = models.CharField(_("reason"), max_length=1000, default="")
     session_version = models.BigIntegerField()
     created_at = models.DateTimeField(_("created at"))
+    digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
 
     class Meta:
         verbose_name = _("lifecycle event")

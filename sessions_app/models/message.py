@@ -31,6 +31,8 @@ class Message(models.Model):
     size = models.BigIntegerField(_("size (bytes)"))
     text = models.TextField(default="", editable=False)  # folded, for search
     client_message_id = models.CharField(_("client message id"), max_length=255, null=True)
+    # The id with which an item came (`services.items.ids`); those that we mint are not stored.
+    item_id = models.CharField(max_length=255, null=True, editable=False)
     run = models.ForeignKey(
         "runs_app.Run",
         verbose_name=_("run"),
@@ -39,7 +41,11 @@ class Message(models.Model):
         related_name="messages",
         db_index=False,
     )
+    # Of a compaction: up to where its summary stands for what was said.
+    through_sequence = models.BigIntegerField(null=True, editable=False)
     session_version = models.BigIntegerField()
+    # The version that added it, of a message that another has removed or superseded since.
+    added_version = models.BigIntegerField(null=True)
     created_at = models.DateTimeField(_("created at"))
     removed_at = models.DateTimeField(_("removed at"), null=True)
     superseded_at = models.DateTimeField(_("superseded at"), null=True)
@@ -53,6 +59,18 @@ class Message(models.Model):
             # A run's messages, and its first and last sequence.
             models.Index(
                 fields=["run", "sequence"], name="message_by_run", condition=Q(run__isnull=False)
+            ),
+            # An item by its id.
+            models.Index(
+                fields=["session", "item_id"],
+                name="message_by_item",
+                condition=Q(item_id__isnull=False),
+            ),
+            # The compaction that was in force before one that is taken away.
+            models.Index(
+                fields=["session", "-sequence"],
+                name="message_compaction",
+                condition=Q(through_sequence__isnull=False),
             ),
         ]
         constraints = [

@@ -3,11 +3,12 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from ..chain import DIGEST_LENGTH
 from ..fields import JSONTextField
 from ..ids import MAX_ID_LENGTH
 from ..jsontext import JSONText
-from ..querysets import SessionQuerySet
-from ..states import SessionStatus
+from ..querysets import SessionQuerySet, newest_run_in
+from ..states import TROUBLED_RUNS, SessionStatus
 
 
 def empty_object() -> JSONText:
@@ -61,11 +62,17 @@ class Session(UsageFields):
     last_sequence = models.BigIntegerField(_("last sequence"), default=0)
     # Messages up to here are the system and developer messages that open the session.
     head_sequence = models.BigIntegerField(default=0, editable=False)
+    # The message by which the context begins, and up to where it stands for what was said.
+    compaction_sequence = models.BigIntegerField(null=True, editable=False)
+    compacted_through = models.BigIntegerField(null=True, editable=False)
     event_count = models.BigIntegerField(default=0, editable=False)
+    # Where the chain of its events ends: of the newest one.
+    event_digest = models.CharField(max_length=DIGEST_LENGTH, null=True, editable=False)
     message_count = models.BigIntegerField(_("messages"), default=0)
     tool_call_count = models.BigIntegerField(_("tool calls"), default=0)
     open_tool_call_count = models.BigIntegerField(_("open tool calls"), default=0)
     run_count = models.BigIntegerField(_("runs"), default=0)
+    failed_run_count = models.BigIntegerField(_("failed runs"), default=0)
 
     # The active run, as far as an append must know it: checked and renewed in the locked row.
     active_run_id = models.CharField(_("active run"), max_length=MAX_ID_LENGTH, null=True)
@@ -115,6 +122,7 @@ class Session(UsageFields):
             ("close_session", _("May close sessions")),
             ("expire_session", _("May expire sessions")),
             ("resume_session", _("May resume sessions")),
+            ("export_session", _("May download lists of sessions")),
         ]
         indexes = [
             # GET /sessions, newest activity first.
@@ -167,8 +175,22 @@ class Session(UsageFields):
             models.Index(
                 fields=["-session_id"],
                 name="session_unanswered",
-                condition=Q(status=SessionStatus.ACTIVE, open_tool_call_count__gt=0),
+                condition=Q(open_tool_call_count__gt=0),
             ),
+            # The console's list, ?attention=yes, together with `session_unanswered`, which also
+            # serves ?open_calls=yes.
+            models.Index(
+                fields=["-session_id"],
+                name="session_in_trouble",
+                condition=Q(status=SessionStatus.ACTIVE) & newest_run_in(TROUBLED_RUNS),
+            ),
+            # The console's list, ?failed=yes.
+            models.Index(
+                fields=["-session_id"],
+                name="session_with_failed_run",
+                condition=Q(failed_run_count__gt=0),
+            ),
+            # The sweep's purge, and the console's list of deleted sessions.
             models.Index(
                 fields=["deleted_at"],
                 name="session_awaiting_purge",
@@ -198,6 +220,8 @@ class Session(UsageFields):
                     message_count__lte=F("last_sequence"),
                     open_tool_call_count__gte=0,
                     open_tool_call_count__lte=F("tool_call_count"),
+                    failed_run_count__gte=0,
+                    failed_run_count__lte=F("run_count"),
                 ),
             ),
         ]

@@ -48,6 +48,8 @@ class ToolCall(models.Model):
     finished_at = models.DateTimeField(_("finished at"), null=True)
     duration_ms = models.BigIntegerField(_("duration (ms)"), null=True)
     session_version = models.BigIntegerField()
+    # With its message: nobody can answer it any more.
+    superseded_at = models.DateTimeField(_("superseded at"), null=True)
 
     objects = ToolCallQuerySet.as_manager()
 

@@ -4,9 +4,11 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from ..actors import Actor
-from ..models import ContentRead
+from ..actors import EVERY_ACCOUNT, Actor
+from ..chain import link
+from ..models import ContentRead, Session
 from ..states import ContentPage
+from .locking import lock_read_chain, write_transaction
 
 ONE_VISIT = timedelta(minutes=5)
 
@@ -17,7 +19,8 @@ def record_read(
     """Write down that the actor reads this page of the session; tell whether that was news.
 
     A page that is loaded again, or refreshes itself, is one visit for a few minutes. Two loads at
-    the same moment may both be written: nothing is lost by that, and no lock is held for it.
+    the same moment may both be written: nothing is lost by that. Who reads waits for nobody but who
+    reads the same session at this moment.
     """
     now = now or timezone.now()
     known = ContentRead.objects.filter(
@@ -25,5 +28,23 @@ def record_read(
     )
     if known.exists():
         return False
-    ContentRead.objects.create(session_id=session_id, reader=actor.id, page=page, read_at=now)
+    with write_transaction():
+        _append(ContentRead(session_id=session_id, reader=actor.id, page=page.value, read_at=now))
     return True
+
+
+def record_read_of_others(*, actor: Actor, session_id: str) -> None:
+    """Write down that the actor reads the session over the API, if it is another account's."""
+    if actor.read_scope is not EVERY_ACCOUNT:
+        return
+    if Session.objects.filter(pk=session_id).exclude(account=actor.write_scope).exists():
+        record_read(actor=actor, session_id=session_id, page=ContentPage.API)
+
+
+def _append(read: ContentRead) -> None:
+    chain = lock_read_chain(read.session_id)
+    chain.count += 1
+    read.sequence = chain.count
+    read.digest = chain.digest = link(chain.digest, read)
+    read.save(force_insert=True)
+    chain.save(force_update=True)

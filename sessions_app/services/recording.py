@@ -16,7 +16,9 @@ from ..states import FINAL_TOOL_CALLS, Subject, ToolCallStatus
 from .fencing import fence
 from .lifecycle import record_event
 from .locking import touch
+from .notes import note_calls
 from .pairing import MAX_TOOL_NAME, check_tool_call_id
+from .search import index_call
 from .tool_calls import finish, move_call
 
 MAX_DURATION_MS = 10**12
@@ -77,6 +79,9 @@ def start(
         call.started_at = now
     call.session_version = version
     call.save(force_insert=is_new)
+    note_calls(session, [call], version=version)
+    if is_new:
+        index_call(session, call)
     return call, is_new
 
 
@@ -94,6 +99,7 @@ def finish_call(session: Session, call_id: str, outcome: Outcome, *, now: dateti
     result = JSONText.of(outcome.result) if outcome.has_result and call.result is None else None
     finish(session, call, outcome.status, result=result, version=version, now=now)
     call.save()
+    note_calls(session, [call], version=version)
     return call
 
 
@@ -157,7 +163,7 @@ def _announced(session: Session, tool_call_id: str | None) -> ToolCall | None:
     made under the id (then the start is late, for the call has ended)."""
     if tool_call_id is None:
         return None
-    calls = ToolCall.objects.filter(session=session, tool_call_id=tool_call_id)
+    calls = ToolCall.objects.filter(session=session, tool_call_id=tool_call_id, superseded_at=None)
     newest_first = F("message_sequence").desc(nulls_last=True)
     running = calls.open().order_by(newest_first, "id").first()
     newest = running or calls.order_by("-id").first()
