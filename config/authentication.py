@@ -21,12 +21,21 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from sessions_app.models import AccessToken
+from sessions_app.prepared import Prepared
 
 logger = logging.getLogger(__name__)
 
 USE_API = "sessions_app.use_api"
 LAST_USE_PRECISION = timedelta(minutes=1)
 _LONGEST_WAIT_MS = 100
+
+_PERMISSIONS = Prepared(
+    lambda given: (
+        Permission.objects.filter(Q(user=given("user_id")) | Q(group__user=given("user_id")))
+        .order_by()
+        .values_list("content_type__app_label", "codename")
+    )
+)
 
 
 class TokenAuthentication(KnoxAuthentication):
@@ -83,8 +92,7 @@ def _read(digest: str) -> AccessToken | None:
 
 def _load_permissions(user: User) -> None:
     """One query where Django's backend makes two, kept where that backend keeps its own."""
-    held = Permission.objects.filter(Q(user=user) | Q(group__user=user)).order_by()
-    names = held.values_list("content_type__app_label", "codename")
+    names = _PERMISSIONS.all(user_id=user.pk)
     user._perm_cache = {f"{app}.{codename}" for app, codename in names}  # type: ignore[attr-defined]
 
 
@@ -94,8 +102,9 @@ def _note_use(token: AccessToken, now: Any) -> None:
             AccessToken.objects.filter(pk=token.pk).update(last_used_at=now)
         token.last_used_at = now
     except DatabaseError:
-        # Nice to know, never worth a refused request.
-        logger.warning("the last use of token %s… was not noted", token.token_key)
+        # Nice to know, never worth a refused request. Not which token it is: what the console calls
+        # it by is how its secret begins.
+        logger.warning("the last use of a token of %s was not noted", token.user.username)
 
 
 @contextmanager

@@ -7,16 +7,23 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
+from django.conf import settings
 from django.core.signals import got_request_exception, request_started
 from django.db import NotSupportedError, connections
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
+from psycopg.abc import PQGen
 from psycopg.adapt import Buffer, Loader
 from psycopg.errors import FeatureNotSupported
 
 # A connection that was in use so lately is taken for alive; who is wrong about it gets a 503.
-_SURE_FOR_SECONDS = 1.0
+SURE_FOR_SECONDS = 1.0
 
+# Beyond the time after which the server itself ends a statement.
+_GRACE_SECONDS = 5
+
+# When a thread has looked last; one that serves no requests never has.
 _looked = threading.local()
 
 
@@ -28,7 +35,7 @@ def drop_dead_connections(**_: Any) -> None:
     costs no query, as Django's own check (CONN_HEALTH_CHECKS) does at every request.
     """
     now = time.monotonic()
-    if now - getattr(_looked, "at", 0) < _SURE_FOR_SECONDS:
+    if now - getattr(_looked, "at", 0) < SURE_FOR_SECONDS:
         return
     _looked.at = now
     for connection in connections.all(initialized_only=True):
@@ -50,6 +57,29 @@ def drop_outdated_plans(**_: Any) -> bool:
     if outdated:
         connections.close_all()
     return outdated
+
+
+class _BoundConnection(psycopg.Connection[Any]):
+    """Gives up a server that neither finishes a statement nor ends it by its own timeout: one that
+    hangs (its disk, its machine) holds the connection open and says nothing."""
+
+    def wait(self, gen: PQGen, interval: float = 0.1, timeout: float | None = None) -> Any:
+        longest = settings.DB_STATEMENT_TIMEOUT + _GRACE_SECONDS
+        try:
+            return super().wait(gen, interval, timeout or longest)
+        except psycopg.OperationalError as error:
+            if error.sqlstate is None:  # not the server's word: it is late, or gone
+                self.pgconn.finish()  # nothing may be sent after what was not answered
+            raise
+
+
+@receiver(connection_created, dispatch_uid="config.bound_waits")
+def bound_waits(*, connection: Any, **_: Any) -> None:
+    """For threads that serve requests; migrations and the sweep may take their time."""
+    serves = hasattr(_looked, "at")
+    if connection.vendor == "postgresql" and serves and settings.DB_STATEMENT_TIMEOUT:
+        # Django connects by a function of the driver, which takes no class.
+        connection.connection.__class__ = _BoundConnection
 
 
 class _MomentLoader(Loader):

@@ -6,17 +6,16 @@ from typing import IO, Any
 from django.conf import settings
 from django.http import UnreadablePostError
 from django.utils.http import parse_header_parameters
-from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from sessions_app import jsontext
+from sessions_app.api.uploads import require_plain_utf8
 from sessions_app.errors import PayloadTooLarge
 
 MERGE_PATCH = "application/merge-patch+json"
-_UTF8 = {"", "utf-8", "utf8"}
 
 
 class JSONParser(BaseParser):
@@ -34,17 +33,8 @@ class JSONParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         request = (parser_context or {})["request"]
-        _require_plain_utf8(media_type or "", request.META)
+        require_plain_utf8(media_type or "", request.META)
         return jsontext.loads(_read(stream, request))
-
-
-def _require_plain_utf8(content_type: str, meta: Mapping[str, Any]) -> None:
-    _, parameters = parse_header_parameters(content_type)
-    encoding = meta.get("HTTP_CONTENT_ENCODING", "identity").lower()
-    if parameters.get("charset", "").lower() not in _UTF8 or encoding not in ("", "identity"):
-        raise UnsupportedMediaType(
-            content_type, "The body must be UTF-8 and without a content encoding."
-        )
 
 
 def _read(stream: IO[bytes], request: Request) -> bytes:

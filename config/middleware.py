@@ -1,10 +1,10 @@
-import logging
 import re
 import time
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
+import structlog
 from django.conf import settings
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -13,23 +13,30 @@ from django.template.response import SimpleTemplateResponse
 from django.urls import get_resolver
 from django.utils import translation
 
+from sessions_app.api.uploads import UNANNOUNCED
 from sessions_app.ids import new_id
+
+from .logs import current_request
+from .openai_errors import PREFIX
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _LONGEST_LOGGED_PATH = 500
+_SHORT_BODY_BYTES = 64 * 1024
+# Whose bodies may be larger than memory.
+_TAKE_FILES = frozenset({"/api/v1/sessions/import"})
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
-access_log = logging.getLogger("dossier.access")
+access_log = structlog.get_logger()
 
 # What is safe in a log line and a header, and long enough for a UUID or a trace parent.
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 class RequestIdMiddleware:
-    """Give each request an id that the answer, its problem document and the log line share."""
+    """Give each request an id that the answer, its problem document and its log lines share."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -40,16 +47,19 @@ class RequestIdMiddleware:
         request.request_id = request_id  # type: ignore[attr-defined]
         # The path as it was asked for; the query string stays out, people search for names in it.
         path = request.path
-        response = self.get_response(request)
-        response.headers["X-Request-Id"] = request_id
-        access_log.info(
-            "%s %s %s %.1fms %s",
-            request.method,
-            path[:_LONGEST_LOGGED_PATH].encode("unicode_escape").decode(),
-            response.status_code,
-            (time.perf_counter() - started) * 1000,
-            request_id,
-        )
+        token = current_request.set(request)
+        try:
+            response = self.get_response(request)
+            response.headers["X-Request-Id"] = request_id
+            access_log.info(
+                "request",
+                method=request.method,
+                path=path[:_LONGEST_LOGGED_PATH],
+                status=response.status_code,
+                duration_ms=round((time.perf_counter() - started) * 1000, 1),
+            )
+        finally:
+            current_request.reset(token)
         return response
 
 
@@ -84,7 +94,7 @@ class APIMiddleware:
         self.get_answer = cast(GetResponse, convert_exception_to_response(_answer_by_view))
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not request.path_info.startswith("/api/"):
+        if not request.path_info.startswith(("/api/", PREFIX)):
             return self.get_response(request)
         response = self.get_answer(request)
         if isinstance(response, HttpResponse):
@@ -110,11 +120,17 @@ class LocaleMiddleware(locale.LocaleMiddleware):
         return response
 
 
-class ChunkedBodies:
-    """Give a request body that came without a length (chunked, HTTP/2) its length.
+class WholeBodies:
+    """Read a request's body before anything else looks at the request, unless it is a long one, or
+    a file that its view reads by itself, piece by piece.
 
-    Django reads CONTENT_LENGTH bytes, so that it would take such a body for an empty one. One byte
-    over the limit is read, which is enough for the parser to refuse it.
+    One that came without a length (chunked, HTTP/2) gets it: Django reads CONTENT_LENGTH bytes, so
+    that it would take such a body for an empty one. One byte over the limit is read, which is
+    enough for the parser to refuse it.
+
+    One that is still on its way when its request is refused (a wrong token, a database that is
+    gone) would make the server end the connection, without a word of it in the answer: a client
+    that keeps its connections would meet that at its next request (RFC 9112, section 9.6).
     """
 
     def __init__(self, application: "WSGIApplication") -> None:
@@ -123,8 +139,15 @@ class ChunkedBodies:
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        ends_by_itself = environ.get("wsgi.input_terminated", False)
-        if ends_by_itself and not environ.get("CONTENT_LENGTH"):
+        length = environ.get("CONTENT_LENGTH")
+        if length and int(length) <= _SHORT_BODY_BYTES:
+            environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(int(length)))
+        elif not length and environ.get("wsgi.input_terminated", False):
+            if environ.get("PATH_INFO", "").rstrip("/") in _TAKE_FILES:
+                # As much as Django may read; the body's own end comes first.
+                environ["CONTENT_LENGTH"] = str(settings.MAX_IMPORT_BYTES + 1)
+                environ[UNANNOUNCED] = True
+                return self.application(environ, start_response)
             # read(n) only: after it, the server's own read() would lose what is already buffered.
             body = cast(bytes, environ["wsgi.input"].read(settings.MAX_BODY_BYTES + 1))
             environ["CONTENT_LENGTH"] = str(len(body))

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from sessions_app.api.query import Integer
 from sessions_app.api.response import Response
 from sessions_app.errors import InvalidCursor
-from sessions_app.prepared import GIVEN_LIMIT, Given, Listing, Prepared
+from sessions_app.prepared import GIVEN_LIMIT, Given, Listing, Prepared, Reading
 from sessions_app.querysets import how_many_fit
 from sessions_app.timestamps import rfc3339
 
@@ -38,10 +38,14 @@ class Place:
     backward: bool = False
     inclusive: bool = False
 
+    @property
+    def side(self) -> tuple[bool, bool]:
+        return self.backward, self.inclusive
+
 
 class KeysetPagination(BasePagination):
-    """Pages of a queryset, or of a `Listing`, ordered by one unique key, or by a key and a unique
-    one.
+    """Pages of a queryset, of a `Listing` or a `Reading`, ordered by one unique key, or by a key
+    and a unique one.
 
     Both keys run the same way and are never null. Equal times are told apart by the unique key
     (report PAG-01: rows with equal times were skipped). Rows with a ``size`` column fill a page
@@ -49,9 +53,12 @@ class KeysetPagination(BasePagination):
     """
 
     def paginate_queryset(
-        self, queryset: QuerySet[Any] | Sequence[Any] | Listing, request: Request, view: Any = None
+        self,
+        queryset: QuerySet[Any] | Sequence[Any] | Listing | Reading,
+        request: Request,
+        view: Any = None,
     ) -> list[Any]:
-        if not isinstance(queryset, QuerySet | Listing):
+        if not isinstance(queryset, QuerySet | Listing | Reading):
             raise TypeError("A keyset needs a queryset.")
         given = request.query_params
         limit = LIMIT.read(given["limit"]) if "limit" in given else LIMIT.default
@@ -60,6 +67,8 @@ class KeysetPagination(BasePagination):
         place = self._place(given["cursor"]) if "cursor" in given else None
         if isinstance(queryset, Listing):
             found = self._fetch_prepared(queryset, place, limit)
+        elif isinstance(queryset, Reading):
+            found = self._found(self._read(queryset, place, limit + 1), limit)
         elif _has_field(queryset.model, "size"):
             found = self._fetch_by_size(self._order.from_place(queryset, place), limit)
         else:
@@ -69,11 +78,16 @@ class KeysetPagination(BasePagination):
 
     def _fetch_prepared(self, listing: Listing, place: Place | None, limit: int) -> "_Found":
         keys = {} if place is None else dict(zip(_KEYS, place.keys, strict=False))
-        side = None if place is None else (place.backward, place.inclusive)
+        side = None if place is None else place.side
         found = _pages_of(listing.build).all(
             listing.order, side, *listing.shape, limit=limit + 1, **keys, **listing.values
         )
         return self._found(found, limit)
+
+    def _read(self, reading: Reading, place: Place | None, limit: int) -> list[Any]:
+        if place is None:
+            return reading.read(None, False, False, limit)
+        return reading.read(place.keys[0], *place.side, limit)
 
     def _fetch(self, queryset: QuerySet[Any], limit: int) -> "_Found":
         return self._found(list(queryset[: limit + 1]), limit)
@@ -174,8 +188,8 @@ class _Order:
     """An ordering, as fields and a direction."""
 
     @classmethod
-    def of(cls, listed: QuerySet[Any] | Listing) -> "_Order":
-        names = listed.order if isinstance(listed, Listing) else listed.query.order_by
+    def of(cls, listed: QuerySet[Any] | Listing | Reading) -> "_Order":
+        names = listed.query.order_by if isinstance(listed, QuerySet) else listed.order
         return cls(listed.model, [str(name) for name in names])
 
     def __init__(self, model: type[Model], names: Sequence[str]) -> None:

@@ -1,6 +1,8 @@
-"""Every refusal as ``application/problem+json`` (RFC 9457); only here are errors given statuses."""
+"""Every refusal as ``application/problem+json`` (RFC 9457), or as OpenAI's clients read it
+(`openai_errors`); only here are errors given statuses."""
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,13 +11,15 @@ from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework import exceptions as drf
 
 from sessions_app import errors
-from sessions_app.api.response import Response, dumps
+from sessions_app.api.response import Response
 
 from .connections import drop_outdated_plans
+from .openai_errors import is_for_openai, openai_error, retry_headers, status_of
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +29,8 @@ CONTENT_TYPE = "application/problem+json"
 ANSWERS: Mapping[type[errors.DossierError], tuple[int, str]] = {
     errors.InvalidJSON: (400, ""),
     errors.InvalidRequest: (400, ""),
+    errors.InvalidItem: (400, ""),
+    errors.ItemAlreadyInConversation: (400, ""),
     errors.InvalidCursor: (400, "Start again without a cursor."),
     errors.PermissionDenied: (403, ""),
     errors.NotFound: (404, ""),
@@ -57,7 +63,11 @@ ANSWERS: Mapping[type[errors.DossierError], tuple[int, str]] = {
     ),
     errors.ClientMessageIdReused: (422, "Send the stored content, or a new client_message_id."),
     errors.IdempotencyKeyReused: (422, "Send the same request again, or a new key."),
-    errors.DatabaseBusy: (503, "Nothing was stored; send it again a little later."),
+    # A connection that broke under its COMMIT leaves nobody who knows.
+    errors.DatabaseBusy: (
+        503,
+        "Send it again a little later, with its Idempotency-Key: stored or not, it is done once.",
+    ),
 }
 
 # DRF's own refusals: code and title. A class that is not here answers under its own code.
@@ -135,7 +145,7 @@ def _of_domain(exc: errors.DossierError, request: HttpRequest) -> Response:
         extras=exc.data,
     )
     busy = isinstance(exc, errors.DatabaseBusy | errors.IdempotencyInProgress)
-    return _response(body, {"Retry-After": str(_RETRY_AFTER_SECONDS)} if busy else {})
+    return _response(request, body, {"Retry-After": str(_RETRY_AFTER_SECONDS)} if busy else {})
 
 
 def _places(exc: errors.DossierError) -> Mapping[str, str]:
@@ -166,7 +176,7 @@ def _of_drf(exc: drf.APIException, request: HttpRequest) -> Response:
     if isinstance(exc, drf.Throttled):
         body["detail"] += " Send it again after the time in Retry-After."
         headers["Retry-After"] = str(getattr(exc, "wait", None) or _RETRY_AFTER_SECONDS)
-    return _response(body, headers)
+    return _response(request, body, headers)
 
 
 def _pointers(detail: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
@@ -221,7 +231,12 @@ def _printable(text: str) -> str:
     return printable if len(text) <= _MAX_CHARACTERS else f"{printable[: _MAX_CHARACTERS - 1]}…"
 
 
-def _response(body: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+def _response(
+    request: HttpRequest, body: Mapping[str, Any], headers: Mapping[str, str]
+) -> Response:
+    if is_for_openai(request.path):
+        more = {**headers, **retry_headers(body, headers)}
+        return Response(openai_error(body), status=status_of(body), headers=more)
     return Response(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
 
 
@@ -232,39 +247,54 @@ def handler400(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if isinstance(exception, DisallowedHost):
         # For people too: Django's page would not say which of their settings it is.
         detail = "The Host header names none of ALLOWED_HOSTS."
-        return _plain(request, 400, "invalid_request", "The request is not valid", detail)
+        return plain_refusal(request, 400, "invalid_request", "The request is not valid", detail)
     if not _for_a_program(request):
         return defaults.bad_request(request, exception)
     if isinstance(exception, RequestDataTooBig):
-        return _plain(request, 413, "payload_too_large", "The payload is too large")
-    return _plain(request, 400, "invalid_request", "The request is not valid")
+        return plain_refusal(request, 413, "payload_too_large", "The payload is too large")
+    return plain_refusal(request, 400, "invalid_request", "The request is not valid")
 
 
 def handler403(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if not _for_a_program(request):
         return defaults.permission_denied(request, exception)
-    return _plain(request, 403, "permission_denied", "Permission denied")
+    return plain_refusal(request, 403, "permission_denied", "Permission denied")
 
 
 def handler404(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if not _for_a_program(request):
         return defaults.page_not_found(request, exception)
-    return _plain(request, 404, "not_found", "Not found")
+    return plain_refusal(request, 404, "not_found", "Not found")
 
 
 def handler500(request: HttpRequest) -> HttpResponseBase:
     # Django has logged the traceback; the answer says nothing about the inside.
+    error = sys.exception()
+    if isinstance(error, Exception) and _will_pass(error):
+        return _busy(request)
     if not _for_a_program(request):
         return defaults.server_error(request)
-    return _plain(request, 500, "internal_error", "Internal error")
+    return plain_refusal(request, 500, "internal_error", "Internal error")
+
+
+def _busy(request: HttpRequest) -> HttpResponse:
+    """For people, without a look at the database: who they are is not known now."""
+    error = errors.DatabaseBusy
+    if _for_a_program(request):
+        response = plain_refusal(request, 503, error.code, error.title, ANSWERS[error][1])
+    else:
+        response = HttpResponse(render_to_string("503.html"), status=503)
+    response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
+    return response
 
 
 def _for_a_program(request: HttpRequest) -> bool:
-    return f"{request.path}/".startswith("/api/") or request.path in _FOR_PROGRAMS
+    path = f"{request.path}/"
+    return path.startswith("/api/") or is_for_openai(path) or request.path in _FOR_PROGRAMS
 
 
-def _plain(
+def plain_refusal(
     request: HttpRequest, status: int, code: str, title: str, detail: str = ""
 ) -> HttpResponse:
     body = problem(request, status=status, code=code, title=title, detail=detail or f"{title}.")
-    return HttpResponse(dumps(body), status=status, content_type=CONTENT_TYPE)
+    return _response(request, body, {})

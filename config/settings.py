@@ -6,10 +6,14 @@ The variables are read from the process's environment first and then from the fi
 
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.utils.translation import gettext_lazy as _
-from environs import Env, EnvError, ValidationError, validate
+from environs import Env, EnvError, validate
+
+from config.caches import cache_options
+from config.databases import postgresql_options, sqlite_options
+from config.loggers import logging_config
+from config.validators import known_time_zone, long_or_none, usable_tokenizer
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -21,13 +25,6 @@ if env_file := env.str("ENV_FILE", str(BASE_DIR / ".env")):
 
 positive = validate.Range(min=1)
 not_negative = validate.Range(min=0)
-
-
-def _time_zone(name: str) -> None:
-    try:
-        ZoneInfo(name)
-    except (ValueError, ZoneInfoNotFoundError) as error:
-        raise ValidationError(f"There is no time zone {name}.") from error
 
 
 # --- Who may talk to the server, and over what ---
@@ -55,25 +52,43 @@ SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 X_FRAME_OPTIONS = "DENY"
 
+# How many proxies stand before the server, each of which adds to X-Forwarded-For.
+PROXIES = env.int("PROXIES", 0, validate=not_negative)
+# For one name from one address, in 15 minutes; 0: any number.
+LOGIN_ATTEMPTS = env.int("LOGIN_ATTEMPTS", 10, validate=not_negative)
+SESSION_COOKIE_AGE = env.int("LOGIN_HOURS", 12, validate=positive) * 3600
+# Of one account; 0: any number.
+REQUESTS_PER_MINUTE = env.int("REQUESTS_PER_MINUTE", 0, validate=not_negative)
+# Where both are counted; each process by itself, unless it is one that they share.
+CACHES = {"default": cache_options(dict(env.dj_cache_url("CACHE_URL", "locmem://")))}
+
 # --- Server processes ---
 
 HOST = env.str("HOST", "127.0.0.1")
 PORT = env.int("PORT", 8000, validate=validate.Range(min=1, max=65535))
 WORKERS = env.int("WORKERS", 2, validate=positive)
 THREADS = env.int("THREADS", 4, validate=positive)
+# Streams that may be open in each server process; none of them takes one of its threads.
+MAX_STREAMS = env.int("MAX_STREAMS", 50, validate=positive)
 SWEEP_INTERVAL = env.int("SWEEP_INTERVAL", 10, validate=positive)
 
 # How long a revoked token may still work; 0 asks the database at each request.
 TOKEN_CACHE_SECONDS = env.int("TOKEN_CACHE_SECONDS", 5, validate=not_negative)
 
+# What Prometheus reads /metrics with; none: nothing is counted, and nothing is there.
+METRICS_TOKEN = env.str("METRICS_TOKEN", "", validate=long_or_none)
+
 # --- Limits that clients meet ---
 
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 10 * 1024 * 1024, validate=positive)
+MAX_IMPORT_BYTES = env.int("MAX_IMPORT_BYTES", 2 * 1024**3, validate=positive)
 MAX_PAGE_BYTES = env.int("MAX_PAGE_BYTES", 16 * 1024 * 1024, validate=positive)
 MAX_MESSAGES_PER_BATCH = env.int("MAX_MESSAGES_PER_BATCH", 1000, validate=positive)
 MAX_TOOL_CALLS_PER_BATCH = env.int("MAX_TOOL_CALLS_PER_BATCH", 10_000, validate=positive)
 MAX_METADATA_BYTES = env.int("MAX_METADATA_BYTES", 16 * 1024, validate=positive)
 MAX_WORKING_MEMORY_BYTES = env.int("MAX_WORKING_MEMORY_BYTES", 256 * 1024, validate=positive)
+# For what a window of messages may hold: an estimate by bytes, unless a tokenizer is installed.
+TOKENIZER = env.str("TOKENIZER", "", validate=usable_tokenizer)
 MAX_JSON_DEPTH = env.int("MAX_JSON_DEPTH", 100, validate=positive)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 
@@ -94,44 +109,6 @@ SQLITE_SYNCHRONOUS = env.str(
 )
 
 
-def _sqlite_options() -> dict[str, Any]:
-    """WAL, so that readers never wait for the writer; IMMEDIATE, so that writers wait in turn.
-
-    A transaction that starts by reading and then writes cannot wait for another writer: SQLite
-    answers "database is locked" at once, whatever the timeout.
-    """
-    pragmas = {
-        "journal_mode": "WAL",
-        "synchronous": SQLITE_SYNCHRONOUS,
-        "foreign_keys": "ON",
-        "secure_delete": "ON",  # what was deleted is gone from the file, too
-        "temp_store": "MEMORY",
-        "cache_size": -32_000,  # KiB
-        "mmap_size": 128 * 1024 * 1024,
-        "journal_size_limit": 64 * 1024 * 1024,
-    }
-    return {
-        "timeout": DB_LOCK_TIMEOUT,
-        "transaction_mode": "IMMEDIATE",
-        "init_command": "; ".join(f"PRAGMA {name}={value}" for name, value in pragmas.items()),
-    }
-
-
-def _postgresql_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Bound how long a statement may wait or run; what the URL says stands."""
-    timeouts = (
-        f"-c lock_timeout={DB_LOCK_TIMEOUT}s -c statement_timeout={DB_STATEMENT_TIMEOUT}s "
-        f"-c idle_in_transaction_session_timeout={2 * DB_STATEMENT_TIMEOUT}s"
-    )
-    options = f"{timeouts} {given.get('options', '')}".strip()
-    # Values apart from statements, so that the server parses and plans a repeated one only once.
-    prepared = {
-        "server_side_binding": True,
-        "prepare_threshold": 2 if DB_PREPARED_STATEMENTS else None,
-    }
-    return {"application_name": "dossier"} | prepared | given | {"options": options}
-
-
 def _database() -> dict[str, Any]:
     database: dict[str, Any] = dict(env.dj_db_url("DATABASE_URL", "sqlite:///var/dossier.sqlite3"))
     if database["ENGINE"] == "django.db.backends.sqlite3":
@@ -139,9 +116,16 @@ def _database() -> dict[str, Any]:
             # A relative name means the same file whatever folder the command is called from.
             database["NAME"] = str(BASE_DIR / database["NAME"])
             Path(database["NAME"]).parent.mkdir(parents=True, exist_ok=True)
-        database["OPTIONS"] = _sqlite_options()
+        database["OPTIONS"] = sqlite_options(
+            lock_timeout=DB_LOCK_TIMEOUT, synchronous=SQLITE_SYNCHRONOUS
+        )
     elif database["ENGINE"] == "django.db.backends.postgresql":
-        database["OPTIONS"] = _postgresql_options(database.get("OPTIONS", {}))
+        database["OPTIONS"] = postgresql_options(
+            database.get("OPTIONS", {}),
+            lock_timeout=DB_LOCK_TIMEOUT,
+            statement_timeout=DB_STATEMENT_TIMEOUT,
+            prepare=DB_PREPARED_STATEMENTS,
+        )
     else:
         raise EnvError("DATABASE_URL must begin with sqlite:// or postgres://")
     # A thread keeps its connection (None: for ever); `config.connections` notices a dead one.
@@ -176,6 +160,7 @@ MIDDLEWARE = [
     "config.middleware.RequestIdMiddleware",
     "config.policy_middleware.ContentSecurityPolicyMiddleware",
     "config.middleware.TrailingSlashMiddleware",
+    *(["config.metrics_middleware.MetricsMiddleware"] if METRICS_TOKEN else []),
     "config.health.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.APIMiddleware",
@@ -224,7 +209,7 @@ LOGIN_REDIRECT_URL = "admin:index"
 # --- Languages and time ---
 
 USE_TZ = True
-TIME_ZONE = env.str("TIME_ZONE", "UTC", validate=_time_zone)
+TIME_ZONE = env.str("TIME_ZONE", "UTC", validate=known_time_zone)
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LANGUAGE_CODE = env.str(
     "LANGUAGE_CODE", "en", validate=validate.OneOf([code for code, _name in LANGUAGES])
@@ -246,6 +231,9 @@ UNFOLD = {"SITE_TITLE": "Dossier", "SITE_HEADER": "Dossier", "SHOW_VIEW_ON_SITE"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["config.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["config.authentication.MayUseAPI"],
+    "DEFAULT_THROTTLE_CLASSES": (
+        ["config.throttling.AccountThrottle"] if REQUESTS_PER_MINUTE else []
+    ),
     "DEFAULT_PARSER_CLASSES": ["config.json_http.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.json_http.JSONRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.json_http.AlwaysJSON",
@@ -270,7 +258,8 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Sessions of AI agents: raw history, working memory, tool calls and runs.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
-    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SCHEMA_PATH_PREFIX": "(/api)?/v1",
+    "PATH_CONVERTER_OVERRIDES": {"conversation": {"type": "string"}},
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "COMPONENT_SPLIT_PATCH": False,
@@ -280,30 +269,13 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-# --- Logs: one line per record to stderr, never a body, a query string or a token ---
+# --- Logs: JSON lines to stderr, never a body, a query string, a token or an error's message ---
 
 LOG_LEVEL = env.str(
     "LOG_LEVEL",
     "INFO",
     validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]),
 )
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "{asctime} {levelname} {name} [{process}] {message}", "style": "{"},
-    },
-    "handlers": {"stderr": {"class": "config.logs.LineHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "loggers": {
-        # Without Django's own handlers: mail to admins, and a second line on the console.
-        "django": {"handlers": [], "level": LOG_LEVEL},
-        # SQL carries what people wrote.
-        "django.db.backends": {"level": "INFO"},
-        # A refused request is already one line of dossier.access.
-        "django.request": {"level": "ERROR"},
-        # The answer says it, and scanners would fill the log.
-        "django.security.DisallowedHost": {"level": "CRITICAL"},
-        "_granian": {"level": "WARNING"},
-    },
-}
+# A statement that takes so long is logged, without its values; 0: none is.
+SLOW_QUERY_MS = env.int("SLOW_QUERY_MS", 1000, validate=not_negative)
+LOGGING = logging_config(LOG_LEVEL)

@@ -7,6 +7,7 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import AllowAny
 
+from runs_app.api.urls import before_sessions
 from sessions_app.console import policy
 
 # The schema and its reader are public, and are not what the API's own renderer makes.
@@ -28,9 +29,11 @@ def _around_the_api(namespace: str) -> list[URLPattern | URLResolver]:
 
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/", include(_around_the_api("v1"))),
+    path("api/v1/", include(before_sessions)),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/v1/", include("runs_app.api.urls")),
+    path("v1/", include("sessions_app.openai.urls")),
+    path("api/v1/", include(_around_the_api("v1"))),
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/language/", set_language, name="set_language"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.conf import settings
@@ -22,9 +23,11 @@ from granian.constants import Interfaces
 from granian.log import LogLevels
 
 from runs_app.management.processes import Family, end_with_parent
+from runs_app.management.streaming import end_streams_at_stop, send_endless_answers_apart
 from sessions_app.services.tokens import get_or_create_account, issue_token
 
 _ALLOCATIONS_BEFORE_COLLECTION = 20_000
+_BACKLOG = 1024
 
 # Any number, as long as all servers take the same.
 _SET_UP_LOCK = 0x0D055137
@@ -69,7 +72,8 @@ class Command(BaseCommand):
         except OperationalError as error:
             raise CommandError(f"The database cannot be used: {error}") from error
         _share_memory()
-        code = Family(server=_run_server, chore=_run_sweep).run()
+        with _folder_of_metrics():
+            code = Family(server=_run_server, chore=_run_sweep).run()
         _tidy_up()
         sys.exit(code)
 
@@ -100,6 +104,17 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         os.close(folder)
+
+
+@contextmanager
+def _folder_of_metrics() -> Iterator[None]:
+    """Where the workers count for all of them; named before any of them loads what counts."""
+    if not settings.METRICS_TOKEN:
+        yield
+        return
+    with TemporaryDirectory(prefix="dossier-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        yield
 
 
 def _tidy_up() -> None:
@@ -185,18 +200,23 @@ def _run_server() -> None:
         blocking_threads=settings.THREADS,
         # An idle thread that ends takes its database connection with it: keep both.
         blocking_threads_idle_timeout=600,
+        # Connections of a worker; what streams hold is not taken from the rest.
+        backpressure=_BACKLOG // settings.WORKERS + settings.MAX_STREAMS,
+        backlog=_BACKLOG,
         websockets=False,
         respawn_failed_workers=True,
         workers_kill_timeout=10,
         log_level=LogLevels.warning,
         log_dictconfig=settings.LOGGING,
     )
+    send_endless_answers_apart()
     server.serve(target_loader=partial(_load_application, os.getpid()), wrap_loader=False)
 
 
 def _load_application(parent: int) -> Any:
     """The first thing that each worker process does."""
     end_with_parent(parent)
+    end_streams_at_stop()
     # A request's own objects go with their last reference, so there is hardly anything to collect.
     gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTION)
     return import_string(settings.WSGI_APPLICATION)
