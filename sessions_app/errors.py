@@ -34,14 +34,24 @@ class InvalidRequest(DossierError):
 
     code, title = "invalid_request", "The request is not valid"
 
-    def __init__(self, detail: str, *, pointers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, detail: str, *, pointers: Mapping[str, str] | None = None, **data: Any
+    ) -> None:
         self.pointers = dict(pointers or {})
-        super().__init__(detail)
+        super().__init__(detail, **data)
 
     @classmethod
     def at(cls, pointer: str, reason: str) -> "InvalidRequest":
         """A refusal of the one value that ``pointer`` (RFC 6901) names."""
         return cls(f"{pointer or 'body'}: {reason}", pointers={pointer: reason})
+
+
+class InvalidItem(InvalidRequest):
+    code, title = "invalid_item", "The item is not valid"
+
+
+class ItemAlreadyInConversation(DossierError):
+    code, title = "item_already_in_conversation", "Item already in conversation"
 
 
 class InvalidCursor(DossierError):

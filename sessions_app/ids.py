@@ -5,12 +5,14 @@ in the index, and unguessable in their last 74 bits.
 """
 
 from datetime import datetime
+from functools import lru_cache
 
 from uuid_utils import uuid7
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 _LENGTH = 26
+_SHIFTS = range(120, -1, -10)
 
 MAX_ID_LENGTH = len("sess_") + _LENGTH
 
@@ -29,6 +31,12 @@ def id_at(prefix: str, moment: datetime, tail: int = 0) -> str:
 
 
 def _write(prefix: str, number: int) -> str:
-    # Ten bits, two characters, at a time: 13 look-ups instead of 26.
-    pairs = [_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)]
-    return f"{prefix}_{''.join(pairs)}"
+    # Ten bits, two characters, at a time: half as many look-ups.
+    pairs = [_PAIRS[(number >> shift) & 1023] for shift in _SHIFTS[5:]]
+    return f"{prefix}_{_time(number >> 80)}{''.join(pairs)}"
+
+
+@lru_cache(maxsize=16)
+def _time(milliseconds: int) -> str:
+    """What ids begin with; those of a request are mostly of one millisecond."""
+    return "".join([_PAIRS[(milliseconds >> shift) & 1023] for shift in _SHIFTS[8:]])

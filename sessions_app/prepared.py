@@ -23,6 +23,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Model, QuerySet
 from django.db.models.query import ModelIterable, ValuesListIterable
 
+from .rows import instance
+
 Row = TypeVar("Row")
 _Tuples = list[tuple[Any, ...]]
 
@@ -113,6 +115,19 @@ class Listing:
     values: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read in pages by a function of its own, in the order of one unique key.
+
+    ``read(key, backward, inclusive, limit)`` gives the rows on one side of a key, the nearest
+    first; None: from the beginning.
+    """
+
+    model: type[Model]
+    order: tuple[str]
+    read: Callable[[Any, bool, bool, int], list[Any]]
+
+
 class Prepared(threading.local, Generic[Row]):
     """A queryset by its shape and its values; compiled once for each shape and thread.
 
@@ -173,13 +188,12 @@ def _instance_maker(
     annotations = list(compiler.annotation_col_map.items())
     model, alias = queryset.model, queryset.db
 
-    def instance(row: tuple[Any, ...]) -> Model:
-        found = model.from_db(alias, names, row[first : last + 1])
-        for name, index in annotations:
-            setattr(found, name, row[index])
-        return found
+    def to_instance(row: tuple[Any, ...]) -> Model:
+        values = dict(zip(names, row[first : last + 1], strict=True))
+        values |= {name: row[index] for name, index in annotations}
+        return instance(model, values, alias=alias)
 
-    return instance
+    return to_instance
 
 
 def _written_out(sql: str, parameters: Sequence[Any]) -> tuple[str, list[Any]]:

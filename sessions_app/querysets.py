@@ -1,25 +1,45 @@
 """Reads. Each rule about what is seen, and as what, stands here once."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import reduce
 from itertools import accumulate
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db.models import Case, DateTimeField, F, Q, QuerySet, TextField, Value, When
-from django.db.models.functions import Cast
+from django.db.models import (
+    Case,
+    Count,
+    DateTimeField,
+    F,
+    Q,
+    QuerySet,
+    Sum,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce
 from django.db.models.query import ValuesListIterable
 
 from .actors import EVERY_ACCOUNT, Actor
+from .ids import MAX_ID_LENGTH
 from .rows import MessageRow, SessionRow, ToolCallRow
 from .states import (
     INTERRUPTED_RUN,
+    TROUBLED_RUNS,
     UNFINISHED_RUNS,
     SessionStatus,
 )
 
 if TYPE_CHECKING:
     from .models import Message, Session, ToolCall
+
+
+def given_account(given: Callable[[str], Any], everyone: bool) -> Any:
+    """The scope of a prepared query, whose value ``account`` each execution brings."""
+    return EVERY_ACCOUNT if everyone else given("account")
 
 
 def owned(account: Any, *, path: str = "") -> Q:
@@ -29,6 +49,28 @@ def owned(account: Any, *, path: str = "") -> Q:
     Source: report SEC-01 (sub-resources that forgot to check the owner).
     """
     return Q() if account is EVERY_ACCOUNT else Q(**{f"{path}account": account})
+
+
+def newest_run_in(statuses: Iterable[str]) -> Q:
+    """Sessions whose newest run is stored so.
+
+    Not as a list: for one, SQLite would not take a partial index with the same condition.
+    """
+    return reduce(or_, (Q(newest_run_status=status) for status in statuses))
+
+
+def attention_sides(*, now: datetime, silent_since: datetime) -> tuple[Q, ...]:
+    """Where sessions that need attention are among: each side has an index."""
+    active = Q(status=SessionStatus.ACTIVE)
+    return (
+        active & newest_run_in(TROUBLED_RUNS),
+        active & Q(open_tool_call_count__gt=0),
+        active & Q(active_run_deadline__isnull=False) & _silent_run(now, silent_since),
+    )
+
+
+def _silent_run(now: datetime, silent_since: datetime) -> Q:
+    return Q(active_run_deadline__lte=now) | Q(active_run_seen_at__lte=silent_since)
 
 
 class SessionQuerySet(QuerySet["Session"]):
@@ -93,9 +135,37 @@ class SessionQuerySet(QuerySet["Session"]):
         soon = self.filter(expires_at__gt=now, expires_at__lte=until)
         return soon.filter(status=SessionStatus.ACTIVE)
 
-    def mentioning(self, folded: Any) -> "SessionQuerySet":
-        """Sessions whose title or external id contains folded words, or whose id begins so."""
-        return self.filter(Q(search_text__contains=folded) | Q(session_id__startswith=folded))
+    def needing_attention(self, *, now: datetime, silent_since: datetime) -> "SessionQuerySet":
+        """Active sessions that wait for somebody: their newest run failed, was interrupted, waits
+        or gives no sign of life, or calls are open and nothing goes on that would answer them."""
+        suspects = reduce(or_, attention_sides(now=now, silent_since=silent_since))
+        going_on = Q(newest_run_status__in=["PENDING", "RUNNING"])
+        working = going_on & ~_silent_run(now, silent_since)
+        # A CASE, not a negation: NOT over a null status would be null, and drop the row.
+        at_work = Case(When(working, then=Value(1)), default=Value(0))
+        found = self.filter(suspects).with_status([SessionStatus.ACTIVE], now=now)
+        return found.alias(at_work=at_work).filter(at_work=0)
+
+    def count_by_status(self, *, now: datetime) -> dict[SessionStatus, int]:
+        """How many *are* in each status."""
+        lapsed = Q(status=SessionStatus.ACTIVE, expires_at__lte=now)
+        stored = self.aggregate(
+            lapsed=Count("pk", filter=lapsed),
+            **{each.value: Count("pk", filter=Q(status=each)) for each in SessionStatus},
+        )
+        counts = {each: stored[each.value] for each in SessionStatus}
+        counts[SessionStatus.ACTIVE] -= stored["lapsed"]
+        counts[SessionStatus.EXPIRED] += stored["lapsed"]
+        return counts
+
+    def total(self, *columns: str) -> dict[str, int]:
+        """Each of these counters, summed up."""
+        sums = self.aggregate(**{f"sum_{name}": Sum(name) for name in columns})
+        return {name: int(sums[f"sum_{name}"] or 0) for name in columns}
+
+    def with_id_from(self, beginning: str) -> "SessionQuerySet":
+        """Sessions whose id begins so, by a range of ids: their letters sort alike everywhere."""
+        return self.filter(pk__gte=beginning, pk__lte=beginning.ljust(MAX_ID_LENGTH, "z"))
 
     def due(self, *, now: datetime) -> "SessionQuerySet":
         """Sessions in which a deadline has passed that nobody has settled yet."""
@@ -138,6 +208,10 @@ def _rows(queryset: QuerySet[Any, Any], row: Any) -> Any:
 
     found._iterable_class = Rows
     return found
+
+
+# The version that added a message, whatever has become of it.
+AS_ADDED = Coalesce("added_version", "session_version")
 
 
 class MessageQuerySet(QuerySet["Message"]):
@@ -206,4 +280,4 @@ class ToolCallQuerySet(QuerySet["ToolCall"]):
         message that has one. Ids are not unique (report PAIR-06).
         """
         unanswered = self.filter(message_sequence__isnull=False, result_sequence__isnull=True)
-        return unanswered.order_by("-message_sequence", "id")
+        return unanswered.filter(superseded_at__isnull=True).order_by("-message_sequence", "id")

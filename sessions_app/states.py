@@ -60,6 +60,8 @@ RUN_STATUSES = (
 )
 UNFINISHED_RUNS = frozenset({"PENDING", "RUNNING", "WAITING"})
 INTERRUPTED_RUN = "INTERRUPTED"
+# A newest run that leaves an active session to a person.
+TROUBLED_RUNS = ("FAILED", INTERRUPTED_RUN, "WAITING")
 
 
 class Subject(TextChoices):
@@ -88,10 +90,27 @@ def effective_status(status: str, *, expires_at: datetime | None, now: datetime)
 
 
 class ContentPage(TextChoices):
-    """Where a person can read what a session contains."""
+    """Where somebody can read what another's session contains."""
 
     TRANSCRIPT = "transcript", _("Transcript")
     MEMORY = "memory", _("Working memory")
     TOOLS = "tools", _("Tool calls")
     RUNS = "runs", _("Runs")
     RAW = "raw", _("Raw data")
+    API = "api", _("REST API")
+
+
+class BulkOutcome(TextChoices):
+    """What has become of one session of a `BulkMove`."""
+
+    CHANGED = "CHANGED", _("Changed")
+    KEPT = "KEPT", _("Stays as it is")
+    REFUSED = "REFUSED", _("Failed")
+
+
+class BulkEnd(TextChoices):
+    """Why nothing more is done of a `BulkMove`."""
+
+    DONE = "DONE", _("Done")
+    STOPPED = "STOPPED", _("Stopped")
+    WITHDRAWN = "WITHDRAWN", _("The right was withdrawn")

@@ -2,7 +2,9 @@
 
 SQLite lets waiting writers sleep and try again, ever longer: who came last may come first, and the
 lock is free while all sleep. Here the threads of a process wait for each other in the order in
-which they came, and those at the head of their process's queue ask again every millisecond.
+which they came. Those at the head of their process's queue ask again all the time, and only one of
+them, who is next, asks for the turn itself: so the process that has just written lets another one
+go first, and none works while the others starve.
 """
 
 import fcntl
@@ -10,64 +12,98 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
+from itertools import chain, repeat
 from pathlib import Path
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
-_AGAIN_AFTER_SECONDS = 0.001
+# Bytes of the lock file.
+_TURN, _NEXT = 0, 1
+# A write takes about half a millisecond; one that takes longer may take seconds.
+_SOON_SECONDS, _LATER_SECONDS = 0.00005, 0.001
+_TIMES_SOON = 20
 
-# Reentrant: what a transaction leaves to be done after it may write, too.
-_queue = threading.RLock()
+_queue = threading.Lock()
 
 
-@contextmanager
-def turn_to_write() -> Iterator[None]:
-    """Wait for the turn of this thread; whoever is in a transaction has it.
+class _Here(threading.local):
+    has_turn = False
+
+
+_here = _Here()
+
+
+def turn_to_write() -> AbstractContextManager[None]:
+    """Wait for the turn of this thread; whoever is in a transaction has it, and what that leaves to
+    be done after it, too.
 
     Raises:
         OperationalError: not within DB_LOCK_TIMEOUT.
     """
     connection = connections[DEFAULT_DB_ALIAS]
     name = str(connection.settings_dict["NAME"])
-    if connection.vendor != "sqlite" or connection.in_atomic_block or name == ":memory:":
-        yield
-        return
+    has_turn = connection.in_atomic_block or _here.has_turn
+    if connection.vendor != "sqlite" or has_turn or name == ":memory:":
+        return nullcontext()
+    return _its_turn(name)
+
+
+@contextmanager
+def _its_turn(database: str) -> Iterator[None]:
     deadline = time.monotonic() + settings.DB_LOCK_TIMEOUT
     if not _queue.acquire(timeout=settings.DB_LOCK_TIMEOUT):
         raise _locked()
     try:
-        file = _lock_file(name, os.getpid())
-        while not _taken(file):
-            if time.monotonic() > deadline:
-                raise _locked()
-            time.sleep(_AGAIN_AFTER_SECONDS)
+        file = _lock_file(database, os.getpid())
+        _take(file, _NEXT, deadline)
+        try:
+            _take(file, _TURN, deadline)
+        finally:
+            _release(file, _NEXT)
+        _here.has_turn = True
         try:
             yield
         finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
+            _here.has_turn = False
+            _release(file, _TURN)
     finally:
         _queue.release()
 
 
-def _taken(file: int) -> bool:
+def _take(file: int, place: int, deadline: float) -> None:
+    """Locks of this kind belong to a process: of its threads, one at a time comes here."""
+    pauses = chain(repeat(_SOON_SECONDS, _TIMES_SOON), repeat(_LATER_SECONDS))
+    while not _is_taken(file, place):
+        if time.monotonic() > deadline:
+            raise _locked()
+        time.sleep(next(pauses))
+
+
+def _is_taken(file: int, place: int) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
     except BlockingIOError:
         return False
     return True
 
 
+def _release(file: int, place: int) -> None:
+    fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+
 @cache
 def _lock_file(database: str, process: int) -> int:
-    """Opened anew in each process: a descriptor that a fork inherits shares its lock.
+    """Opened anew in each process, which its locks belong to.
 
     Whoever may use the database may use it, also after root was the first to write.
     """
+    # Where the database cannot be reached this says so, in the database's own words.
+    connections[DEFAULT_DB_ALIAS].ensure_connection()
     its = Path(database).stat()
-    file = os.open(f"{database}-writer", os.O_RDONLY | os.O_CREAT, its.st_mode & 0o777)
+    file = os.open(f"{database}-writer", os.O_RDWR | os.O_CREAT, its.st_mode & 0o777)
     with suppress(PermissionError):
         os.fchown(file, its.st_uid, its.st_gid)
     return file

@@ -44,6 +44,22 @@ class Usage:
         return cls(**tokens, cost_nanousd=_cost(raw.get("cost_usd"), f"{pointer}/cost_usd"))
 
     @classmethod
+    def of_total(cls, raw: Any, *, pointer: str) -> "Usage":
+        """Read what `usage_of` wrote: a sum, which may be more than one figure may be.
+
+        Raises:
+            InvalidRequest: it is none.
+        """
+        if not isinstance(raw, Mapping) or not raw.keys() <= {*TOKEN_FIELDS, "cost_usd"}:
+            raise InvalidRequest.at(pointer, f"must hold {', '.join(TOKEN_FIELDS)} and cost_usd")
+        tokens = {
+            name: _tokens(raw.get(name), f"{pointer}/{name}", most=_MOST) for name in TOKEN_FIELDS
+        }
+        most = _MOST // 10**9 + 1  # `store` stops at what a column holds
+        cost = _cost(raw.get("cost_usd"), f"{pointer}/cost_usd", most=most)
+        return cls(**tokens, cost_nanousd=cost)
+
+    @classmethod
     def of(cls, row: Any) -> "Usage":
         """The usage that a session's or a run's row has counted."""
         return cls(**{field.name: getattr(row, field.name) for field in fields(cls)})
@@ -85,15 +101,15 @@ def usage_of(row: Any) -> dict[str, Any]:
     }
 
 
-def _tokens(value: Any, pointer: str) -> int:
+def _tokens(value: Any, pointer: str, *, most: int = _MAX_TOKENS) -> int:
     if value is None:
         return 0
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_TOKENS:
-        raise InvalidRequest.at(pointer, f"must be an integer from 0 to {_MAX_TOKENS}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise InvalidRequest.at(pointer, f"must be an integer from 0 to {most}")
     return value
 
 
-def _cost(value: Any, pointer: str) -> int:
+def _cost(value: Any, pointer: str, *, most: int = _MAX_COST_USD) -> int:
     if value is None:
         return 0
     try:
@@ -102,11 +118,11 @@ def _cost(value: Any, pointer: str) -> int:
         if isinstance(value, str) and not _DECIMAL.fullmatch(value):
             raise InvalidOperation
         amount = Decimal(str(value))
-        if not amount.is_finite() or not 0 <= amount <= _MAX_COST_USD:
+        if not amount.is_finite() or not 0 <= amount <= most:
             raise InvalidOperation
     except InvalidOperation as error:
         raise InvalidRequest.at(
-            pointer, f"must be a decimal string or a number from 0 to {_MAX_COST_USD}"
+            pointer, f"must be a decimal string or a number from 0 to {most}"
         ) from error
     return int((amount * _NANO).to_integral_value())
 

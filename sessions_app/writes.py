@@ -4,264 +4,218 @@ A write changes rows of several tables, and to ask the database for each of them
 more than what the database then does. Inside `gathering` inserts and updates only wait. They are
 stored before any other statement of the connection, so nothing can read past them, and at the
 end: on PostgreSQL as one statement, a ``WITH`` of all of them; on SQLite one after the other.
-
-The order among them does not matter: keys between tables are checked at the transaction's end.
+Inside `at_once` there is not even a transaction before the end.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, lru_cache
-from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
-from typing import Any
+from enum import Enum
+from functools import cache, partial
+from typing import Any, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 from psycopg.pq import TransactionStatus
 
-# Of PostgreSQL's protocol.
-_MOST_PARAMETERS = 65_535
-# What every driver takes as it is. To ask the field takes longer than all that the driver does.
-_PLAIN = (str, int, type(None))
+from . import statements
+from .rows import instance
+from .statements import Statement
+from .turns import turn_to_write
 
-Statement = tuple[str, list[Any]]
+Row = TypeVar("Row", bound=Model)
+
+
+def new_row(model: type[Row], /, **given: Any) -> Row:
+    """A row to insert: ``model(**given)`` by its attributes' names (``session_id=…``), in a
+    sixth of the time."""
+    return instance(model, _defaults(model) | given, alias=None)
+
+
+@cache
+def _defaults(model: type[Model]) -> dict[str, Any]:
+    """Made once, for all rows: values that nobody changes. Plain ones: the driver takes long to
+    find out what an enum is."""
+    defaults = {field.attname: field.get_default() for field in model._meta.concrete_fields}
+    return {name: str(v) if isinstance(v, Enum) else v for name, v in defaults.items()}
 
 
 def insert(rows: Sequence[Model], *, or_update: Sequence[str] = ()) -> None:
-    """Insert rows of one model, whose keys are set, as many in a statement as it holds.
+    """Insert rows of one model, whose keys are set.
 
     Of rows that are there already, the fields ``or_update`` are stored (by attribute name).
     """
     if not rows:
         return
-    connection, model = connections[DEFAULT_DB_ALIAS], type(rows[0])
-    fields = model._meta.concrete_fields
-    portion = _most_parameters(connection) // len(fields)
-    for start in range(0, len(rows), portion):
-        part = [row.__dict__ for row in rows[start : start + portion]]
-        columns = {field: [row[field.attname] for row in part] for field in fields}
-        # What is null in all of them the column is by itself.
-        given = {
-            field.attname: [
-                value if type(value) in _PLAIN else field.get_db_prep_save(value, connection)
-                for value in column
-            ]
-            for field, column in columns.items()
-            if column.count(None) < len(column)
-        }
-        sql, values = _insertion(connection, model, tuple(given), list(given.values()))
-        sql += _or_update(model, tuple(or_update))
-        _write(connection, (sql, values), inserts=model, updates=model if or_update else None)
+    connection, write = _writing()
+    for statement in statements.insertions(connection, rows, or_update=or_update):
+        write(statement)
     for row in rows:
         row._state.adding, row._state.db = False, connection.alias
 
 
 def update(row: Model, names: Sequence[str]) -> None:
     """Store these fields of a row that is locked, by their attributes' names."""
-    connection, model = connections[DEFAULT_DB_ALIAS], type(row)
-    fields = [*map(_fields_of(model).__getitem__, names), model._meta.pk]
-    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
-    _write(connection, (_change(model, tuple(names)), values), updates=model)
+    connection, write = _writing()
+    write(statements.change(connection, row, names))
+
+
+def flush() -> None:
+    """Store what waits now: for who writes more than is to be held in memory."""
+    if _here.waiting is not None:
+        _here.waiting.store()
+
+
+def copy(model: type[Model], fresh: Mapping[str, str], **given: Any) -> None:
+    """Insert a copy of each of these stored rows, inside the database: ``fresh`` has the key of the
+    copy for the key of each, ``given`` what all copies have in place of their own (by attribute
+    name)."""
+    if fresh:
+        connection, write = _writing()
+        write(statements.copies(connection, model, fresh, given))
 
 
 @contextmanager
 def gathering() -> Iterator[None]:
-    """Let what is written inside wait for its end; it opens no transaction."""
-    connection = connections[DEFAULT_DB_ALIAS]
-    waiting = _Waiting(connection)
+    """Let what is written inside a transaction wait for its end."""
+    waiting = _Waiting(connections[DEFAULT_DB_ALIAS])
     _here.waiting = waiting
     try:
-        with connection.execute_wrapper(waiting.before):
+        with waiting.connection.execute_wrapper(waiting.before):
             yield
-            waiting.store(last=True)
+            waiting.end()
     finally:
         _here.waiting = None
 
 
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Store what is written inside in a transaction of its own, which begins when all is ready:
+    for rows that are new, so that nothing is read. The lock is held as shortly as can be, and
+    PostgreSQL gets one statement, without BEGIN and COMMIT."""
+    connection, collected = connections[DEFAULT_DB_ALIAS], _Collected()
+    _here.waiting = collected
+    try:
+        yield
+    finally:
+        _here.waiting = None
+    if connection.vendor == "postgresql":
+        _execute(connection, statements.together(collected.statements))
+        return
+    with turn_to_write(), transaction.atomic():
+        for statement in collected.statements:
+            _execute(connection, statement)
+
+
+def is_at_once() -> bool:
+    """Whether this thread is inside of `at_once`."""
+    return isinstance(_here.waiting, _Collected)
+
+
+class _Collected:
+    """What `at_once` has to store."""
+
+    def __init__(self) -> None:
+        self.connection = connections[DEFAULT_DB_ALIAS]
+        self.statements: list[Statement] = []
+        self.add = self.statements.append
+
+    def store(self) -> None:
+        """Nothing: all of it is stored at the end."""
+
+
 class _Waiting:
-    """What was gathered and is not stored yet."""
+    """What was gathered and is not stored yet.
+
+    On PostgreSQL a statement is a transaction, and the driver begins no other before one comes
+    that needs it (`store`): what is executed before is committed at once.
+    """
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self._connection = connection
+        self.connection = connection
         self._statements: list[Statement] = []
         # One statement sees nothing of what another in its WITH does.
         self._inserted: set[type[Model]] = set()
         self._updated: set[type[Model]] = set()
+        self._has_begun = not _is_at_its_beginning(connection)
+        self._lets_through = False
+        if not self._has_begun:
+            connection.connection.autocommit = True
 
-    def add(
-        self,
-        statement: Statement,
-        *,
-        inserts: type[Model] | None = None,
-        updates: type[Model] | None = None,
-    ) -> None:
-        if updates in self._inserted | self._updated:
+    def add(self, statement: Statement) -> None:
+        if statement.updates in self._inserted | self._updated:
             self.store()
         self._statements.append(statement)
-        self._inserted |= {inserts} if inserts else set()
-        self._updated |= {updates} if updates else set()
+        self._inserted |= {statement.inserts} if statement.inserts else set()
+        self._updated |= {statement.updates} if statement.updates else set()
 
     def before(
         self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
     ) -> Any:
         """Django's hook around each statement of the connection."""
         if sql.startswith("ROLLBACK"):
-            self._take()  # it began after the savepoint: see `before` of SAVEPOINT
-        else:
+            self._take()  # it began after the savepoint: see what SAVEPOINT does here
+        elif not self._lets_through:
             self.store()
         return execute(sql, params, many, context)
 
-    def store(self, *, last: bool = False) -> None:
-        """Execute what waits. The ``last`` of a transaction that did nothing else needs no BEGIN
-        and COMMIT on PostgreSQL: a statement is a transaction."""
-        statements = self._take()
-        if not statements:
-            return
-        if self._connection.vendor == "postgresql":
-            statements = [_together(statements)]
-        with _autocommitted(self._connection, last and len(statements) == 1):
-            for statement in statements:
-                _execute(self._connection, statement)
+    def end(self) -> None:
+        """Store the rest; if it is all that there is, without BEGIN and COMMIT."""
+        if self._has_begun:
+            self.store()
+        elif self._statements:
+            self._execute(statements.together(self._take()))
+
+    def store(self) -> None:
+        """Execute what waits, after what must come before it."""
+        if not self._has_begun:
+            self._has_begun = True
+            self.connection.connection.autocommit = False
+        waiting = self._take()
+        if waiting and self.connection.vendor == "postgresql":
+            waiting = [statements.together(waiting)]
+        for statement in waiting:
+            self._execute(statement)
 
     def _take(self) -> list[Statement]:
-        statements, self._statements = self._statements, []
+        waiting, self._statements = self._statements, []
         self._inserted, self._updated = set(), set()
-        return statements
+        return waiting
+
+    def _execute(self, statement: Statement) -> None:
+        """Past `before`: nothing that waits comes first."""
+        self._lets_through = True
+        try:
+            _execute(self.connection, statement)
+        finally:
+            self._lets_through = False
 
 
 class _Here(threading.local):
-    waiting: _Waiting | None = None
+    waiting: _Waiting | _Collected | None = None
 
 
 _here = _Here()
 
 
-def _write(
-    connection: BaseDatabaseWrapper,
-    statement: Statement,
-    *,
-    inserts: type[Model] | None = None,
-    updates: type[Model] | None = None,
-) -> None:
-    if _here.waiting is None:
-        _execute(connection, statement)
-    else:
-        _here.waiting.add(statement, inserts=inserts, updates=updates)
+def _writing() -> tuple[BaseDatabaseWrapper, Callable[[Statement], Any]]:
+    """The connection, and what becomes of a statement."""
+    if (waiting := _here.waiting) is not None:
+        return waiting.connection, waiting.add
+    connection = connections[DEFAULT_DB_ALIAS]
+    return connection, partial(_execute, connection)
 
 
 def _execute(connection: BaseDatabaseWrapper, statement: Statement) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(*statement)
+        cursor.execute(statement.sql, statement.values)
 
 
-def _together(statements: list[Statement]) -> Statement:
-    texts = tuple(sql for sql, _ in statements)
-    return _with(texts), [value for _, values in statements for value in values]
-
-
-@lru_cache(maxsize=256)
-def _with(texts: tuple[str, ...]) -> str:
-    *others, last = texts
-    if not others:
-        return last
-    named = ", ".join(f"w{number} AS ({each})" for number, each in enumerate(others))
-    return f"WITH {named} {last}"
-
-
-@contextmanager
-def _autocommitted(connection: BaseDatabaseWrapper, alone: bool) -> Iterator[None]:
-    """Without BEGIN and COMMIT, if this is all that a transaction does: PostgreSQL's driver begins
-    one with its first statement, and has nothing to commit if there was none."""
+def _is_at_its_beginning(connection: BaseDatabaseWrapper) -> bool:
+    """Whether this is the outermost transaction, of which the driver has begun nothing yet."""
     driver = connection.connection
-    nested = bool(connection.savepoint_ids) or not connection.in_atomic_block
-    if connection.vendor != "postgresql" or nested or not alone or not _idle(driver):
-        yield
-        return
-    driver.autocommit = True
-    try:
-        yield
-    finally:
-        if not driver.closed:  # a connection that broke refuses it, and would hide the reason
-            driver.autocommit = False
-
-
-def _idle(driver: Any) -> bool:
-    return driver is not None and driver.info.transaction_status == TransactionStatus.IDLE
-
-
-def _insertion(
-    connection: BaseDatabaseWrapper,
-    model: type[Model],
-    names: tuple[str, ...],
-    columns: list[list[Any]],
-) -> Statement:
-    """PostgreSQL takes several rows as an array for each column in which they differ: the text,
-    which it plans once and keeps, is the same for any number of rows."""
-    count = len(columns[0])
-    if count > 1 and connection.vendor == "postgresql":
-        differ = tuple(len(set(column)) > 1 for column in columns)
-        values = [
-            column if several else column[0]
-            for column, several in zip(columns, differ, strict=True)
-        ]
-        return _insertion_of_arrays(model, names, differ), values
-    return _insertion_of_rows(model, names, count), [
-        column[number] for number in range(count) for column in columns
-    ]
-
-
-@lru_cache(maxsize=256)
-def _insertion_of_arrays(
-    model: type[Model], names: tuple[str, ...], differ: tuple[bool, ...]
-) -> str:
-    types = [_fields_of(model)[name].db_type(connections[DEFAULT_DB_ALIAS]) for name in names]
-    values = [
-        f"unnest(%s::{kind}[])" if several else f"%s::{kind}"
-        for kind, several in zip(types, differ, strict=True)
-    ]
-    return f"{_into(model, names)} SELECT {', '.join(values)}"
-
-
-@cache
-def _or_update(model: type[Model], names: tuple[str, ...]) -> str:
-    if not names:
-        return ""
-    columns = [_quoted(_fields_of(model)[name].column) for name in names]
-    changes = ", ".join(f"{column} = EXCLUDED.{column}" for column in columns)
-    return f" ON CONFLICT ({_quoted(model._meta.pk.column)}) DO UPDATE SET {changes}"
-
-
-@lru_cache(maxsize=256)
-def _insertion_of_rows(model: type[Model], names: tuple[str, ...], count: int) -> str:
-    row = f"({', '.join(['%s'] * len(names))})"
-    return f"{_into(model, names)} VALUES {', '.join([row] * count)}"
-
-
-def _into(model: type[Model], names: tuple[str, ...]) -> str:
-    columns = ", ".join(_quoted(_fields_of(model)[name].column) for name in names)
-    return f"INSERT INTO {_quoted(model._meta.db_table)} ({columns})"
-
-
-@cache
-def _change(model: type[Model], names: tuple[str, ...]) -> str:
-    columns = ", ".join(f"{_quoted(_fields_of(model)[name].column)} = %s" for name in names)
-    table, key = _quoted(model._meta.db_table), _quoted(model._meta.pk.column)
-    return f"UPDATE {table} SET {columns} WHERE {key} = %s"  # noqa: S608 (names of ours)
-
-
-@cache
-def _fields_of(model: type[Model]) -> dict[str, Any]:
-    return {field.attname: field for field in model._meta.concrete_fields}
-
-
-def _quoted(name: str | None) -> str:
-    return str(connections[DEFAULT_DB_ALIAS].ops.quote_name(name or ""))
-
-
-def _most_parameters(connection: BaseDatabaseWrapper) -> int:
-    """Of one statement. SQLite's own limit: Django's is that of builds from before 2020."""
-    if connection.vendor != "sqlite":
-        return _MOST_PARAMETERS
-    connection.ensure_connection()
-    return int(connection.connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER))
+    if connection.vendor != "postgresql" or not connection.in_atomic_block or driver is None:
+        return False
+    is_idle = driver.info.transaction_status == TransactionStatus.IDLE
+    return is_idle and not connection.savepoint_ids

@@ -20,9 +20,9 @@ A view declares what it takes and calls one service::
 
 Before the handler of a method is called: ``self.params`` holds every declared query parameter
 (absent: its default) and ``self.valid`` the validated body. POST, PUT, PATCH and DELETE run
-inside ``write_transaction()`` and behind ``Idempotency-Key``; their record belongs to the session
-named ``session_id`` in the path, or to that of ``self.keep_session(session_id)``, which
-views without it in the path must call.
+inside `write_transaction` and behind ``Idempotency-Key``; their record belongs to the session named
+``session_id`` in the path, or to that of ``self.keep_session(session_id)``, which views without it
+in the path must call.
 
 An answer that is too large to keep, or must be current when it is repeated, is made again: the
 handler sets ``self.keep = {"first": 3, "last": 5}`` (small, JSON), and the view defines
@@ -37,6 +37,7 @@ Versions: list in ``etags`` the methods that send or check them. A write passes
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.contrib.auth.models import User
@@ -49,10 +50,11 @@ from rest_framework.views import APIView
 from sessions_app.actors import Actor
 from sessions_app.api.etags import etag, if_match, none_match
 from sessions_app.api.query import MAX_TEXT, Parameter, Text, cleaned_text, read_query
-from sessions_app.api.response import Response
+from sessions_app.api.response import Response, dumps
 from sessions_app.errors import InvalidRequest
 from sessions_app.jsontext import JSONText
-from sessions_app.prepared import Listing
+from sessions_app.prepared import Listing, Reading
+from sessions_app.services.content_reads import record_read_of_others
 from sessions_app.services.idempotency import Answer, Write, once
 from sessions_app.services.locking import write_transaction
 
@@ -77,6 +79,8 @@ class DomainView(APIView):
     bodies: ClassVar[Mapping[str, type[BaseSerializer]]] = {}
     etags: ClassVar[frozenset[str]] = frozenset()
     paginated: ClassVar[bool] = False
+    # The media type of the file that its POST takes in place of JSON; see `prepare`.
+    takes_file: ClassVar[str | None] = None
     # Its DELETE ends the session itself, and is the one answer that outlives it.
     deletes_session: ClassVar[bool] = False
 
@@ -106,6 +110,7 @@ class DomainView(APIView):
     def keep_session(self, session_id: str) -> None:
         """Say whose deletion empties the idempotency record of this write."""
         self._session_id = session_id
+        self.request._request.agent_session_id = session_id  # type: ignore[attr-defined]  # for logs
 
     def respond(
         self,
@@ -129,11 +134,19 @@ class DomainView(APIView):
     def not_modified(self, version: int) -> Response:
         return Response(status=304, headers={"ETag": etag(version)})
 
-    def page(self, listed: QuerySet[Any] | Listing, represent: Callable[[Any], Any]) -> Response:
+    def page(
+        self, listed: QuerySet[Any] | Listing | Reading, represent: Callable[[Any], Any]
+    ) -> Response:
         """One page of an ordered queryset or of a listing (see `config.pagination`)."""
+        return self.page_of_all(listed, lambda rows: [represent(row) for row in rows])
+
+    def page_of_all(
+        self, listed: QuerySet[Any] | Listing | Reading, represent: Callable[[list[Any]], list[Any]]
+    ) -> Response:
+        """The same, of which all rows are represented at once."""
         paginator = self._paginator()
         rows = paginator.paginate_queryset(listed, self.request, view=self)
-        page: Response = paginator.get_paginated_response([represent(row) for row in rows])
+        page: Response = paginator.get_paginated_response(represent(rows))
         return page
 
     def rebuild(self, request: Request, kept: Any, *args: Any, **kwargs: Any) -> Response:
@@ -150,6 +163,15 @@ class DomainView(APIView):
                 raise InvalidRequest.at("", "this request takes no body")
             return
         self.valid = _validator(serializer).run_validation(request.data)
+
+    def answer_at_once(self, request: Request, write: Write | None) -> Response | None:
+        """Do a write that needs no decision, with its record, outside of any transaction; None:
+        nothing was done, and the handler is called."""
+        return None
+
+    def reads_nothing(self) -> bool:
+        """Whether the write that was asked for only stores what is new (`write_transaction`)."""
+        return False
 
     def canonical_body(self, request: Request) -> Any:
         """What tells two requests with one idempotency key apart, beside the query."""
@@ -172,7 +194,7 @@ class DomainView(APIView):
         # A path may hold a NUL, too, which PostgreSQL does not even compare (report DATA-01).
         self.args, self.kwargs = args, {name: _cleaned(value) for name, value in kwargs.items()}
         self.request = request = self.initialize_request(request, *args, **kwargs)
-        self.headers = self.default_response_headers
+        self.headers = {}
         response: Any
         try:
             self.initial(request, *args, **kwargs)
@@ -182,6 +204,12 @@ class DomainView(APIView):
         self._untie()
         return self.finalize_response(request, response, *args, **kwargs)
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """APIView's, without the choice of a format and a version: there is one of each."""
+        self.perform_authentication(request)
+        self.check_permissions(request)
+        self.check_throttles(request)
+
     def _untie(self) -> None:
         """Untie view and request from each other: bodies of many megabytes would wait for the
         garbage collector."""
@@ -190,7 +218,8 @@ class DomainView(APIView):
 
     def _answer(self, request: Request) -> Response:
         method = request.method or ""
-        if method not in self.allowed_methods:
+        if method not in self._methods():
+            self.headers = self.default_response_headers  # `Allow` (RFC 9110, section 15.5.6)
             self.http_method_not_allowed(request)
         declared = self.parameters.get("GET" if method == "HEAD" else method, ())
         paging = _PAGING if self.paginated and method not in WRITES else ()
@@ -199,14 +228,26 @@ class DomainView(APIView):
         self.valid = {}
         handler: Handler = getattr(self, method.lower())
         if method not in WRITES:
+            if session_id := self.kwargs.get("session_id"):
+                record_read_of_others(actor=self.actor, session_id=session_id)
             return handler(request, **self.kwargs)
         self.prepare(request)
         return self._write(request, handler)
 
+    @classmethod
+    @cache
+    def _methods(cls) -> frozenset[str]:
+        own = {name for name in cls.http_method_names if hasattr(cls, name)}
+        # Django answers HEAD by `get`.
+        return frozenset(name.upper() for name in (own | {"head"} if "get" in own else own))
+
     def _write(self, request: Request, handler: Handler) -> Response:
         key = _idempotency_key(request)
-        if key is None:
-            with write_transaction():
+        write = None if key is None else self._keyed(request, key)
+        if (at_once := self.answer_at_once(request, write)) is not None:
+            return at_once
+        if write is None:
+            with write_transaction(reads_nothing=self.reads_nothing()):
                 return self._handled(request, handler)
         done: Response | None = None
 
@@ -215,7 +256,7 @@ class DomainView(APIView):
             done = self._handled(request, handler)
             return self._recordable(done)
 
-        earlier = once(self._keyed(request, key), work)
+        earlier = once(write, work, reads_nothing=self.reads_nothing())
         return cast(Response, done) if earlier is None else self._replayed(request, earlier)
 
     def _handled(self, request: Request, handler: Handler) -> Response:
@@ -247,7 +288,7 @@ class DomainView(APIView):
             status=response.status_code,
             headers=headers,
             body=None if self.keep is not None else _text(response),
-            kept=None if self.keep is None else JSONText.of(self.keep),
+            kept=None if self.keep is None else JSONText(dumps(self.keep).decode()),
             session_id=session_id,
         )
 

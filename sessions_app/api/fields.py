@@ -2,20 +2,24 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
+from django.core.validators import ProhibitNullCharactersValidator
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.settings import api_settings
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from sessions_app.api.query import MAX_BIGINT, MAX_TEXT
 from sessions_app.timestamps import parse_rfc3339
 
 # Of a hundred thousand unknown keys, to name each would take seconds.
 _MOST_UNKNOWN = 100
+_MOOT = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
 
 
 def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:
@@ -27,6 +31,8 @@ class StrictCharField(serializers.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"allow_blank": True, "trim_whitespace": False} | kwargs)
+        # What DRF would look for in it, `sessions_app.jsontext` lets no body hold.
+        self.validators = [each for each in self.validators if not isinstance(each, _MOOT)]
 
     def to_internal_value(self, data: Any) -> str:
         return data if isinstance(data, str) else _refuse("a string is expected")
@@ -103,23 +109,42 @@ class JSONObjectField(JSONValueField):
 
 
 class StrictSerializer(serializers.Serializer):
-    """An object with these keys and no others: a misspelt one would be an ignored wish."""
+    """An object with these keys and no others: a misspelt one would be an ignored wish.
+
+    Its fields have no default, no other source and no method of the serializer that checks them,
+    so that only those which were sent are looked at.
+    """
 
     default_error_messages = {"invalid": "an object is expected"}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, Mapping):
+            reason = {api_settings.NON_FIELD_ERRORS_KEY: [self.error_messages["invalid"]]}
+            raise serializers.ValidationError(reason)
         wrong: dict[Any, Any] = {}
         valid: dict[str, Any] = {}
-        try:
-            valid = super().to_internal_value(data)
-        except serializers.ValidationError as error:
-            if not isinstance(data, Mapping):
-                raise
-            wrong.update(cast("dict[str, Any]", error.detail))
-        unknown = islice((key for key in data if key not in self.fields), _MOST_UNKNOWN)
-        if wrong := dict.fromkeys(unknown, "there is no such key") | wrong:
-            raise serializers.ValidationError(wrong)
+        for name in self._by_name.keys() & data.keys():
+            try:
+                valid[name] = self._by_name[name].run_validation(data[name])
+            except serializers.ValidationError as error:
+                wrong[name] = error.detail
+        for name in self._required - data.keys():
+            wrong[name] = [self._by_name[name].error_messages["required"]]
+        if wrong or len(valid) < len(data):
+            unknown = islice((key for key in data if key not in self._by_name), _MOST_UNKNOWN)
+            in_order = {name: wrong[name] for name in self._by_name if name in wrong}
+            raise serializers.ValidationError(
+                dict.fromkeys(unknown, "there is no such key") | in_order
+            )
         return valid
+
+    @cached_property
+    def _by_name(self) -> dict[str, serializers.Field]:
+        return {str(field.field_name): field for field in self._writable_fields}
+
+    @cached_property
+    def _required(self) -> set[str]:
+        return {name for name, field in self._by_name.items() if field.required}
 
 
 class AnyObjectSerializer(serializers.Serializer):

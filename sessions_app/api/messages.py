@@ -5,6 +5,7 @@ service checks each message, and `representations` copies what is stored.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
@@ -33,6 +34,8 @@ from sessions_app.errors import InvalidRequest, pointer_token
 from sessions_app.models import Message
 from sessions_app.services import Appended, SessionManager
 from sessions_app.services.drafts import ROLES
+from sessions_app.services.idempotency import Write
+from sessions_app.services.messages import draft_messages
 
 _ENVELOPE = frozenset({"messages", "run_id", "attempt", "expected_last_sequence"})
 
@@ -51,7 +54,8 @@ def read_append(body: Any) -> dict[str, Any]:
     """The arguments of `SessionManager.append`, from one message or an envelope of several.
 
     Raises:
-        InvalidRequest: an unknown key of the envelope, or a value of the wrong type.
+        InvalidRequest: an unknown key of the envelope, or a value of the wrong type; and what
+            `draft_messages` raises.
     """
     if not isinstance(body, dict):
         raise InvalidRequest.at("", "must be an object")
@@ -63,19 +67,25 @@ def read_append(body: Any) -> dict[str, Any]:
         ),
     }
     if "messages" not in body:
-        return {"messages": [body], "pointer": None, **given}
+        return {"messages": draft_messages([body], pointer=None), **given}
     if unknown := body.keys() - _ENVELOPE:
         pointers = {f"/{pointer_token(key)}": "there is no such key" for key in sorted(unknown)}
         raise InvalidRequest("The envelope has unknown keys.", pointers=pointers)
     if not isinstance(body["messages"], list):
         raise InvalidRequest.at("/messages", "must be a list")
-    return {"messages": body["messages"], "pointer": "/messages", **given}
+    return {"messages": draft_messages(body["messages"], pointer="/messages"), **given}
 
 
 def prefers_minimal(header: str) -> bool:
     """Whether ``Prefer`` asks for ``return=minimal`` (RFC 7240)."""
+    if not header:
+        return False
     preferences = header.lower().replace('"', "").replace(" ", "").split(",")
     return "return=minimal" in [preference.partition(";")[0] for preference in preferences]
+
+
+def _prefers_minimal(request: Request) -> bool:
+    return prefers_minimal(request.META.get("HTTP_PREFER", ""))
 
 
 class MessagesView(DomainView):
@@ -144,20 +154,28 @@ class MessagesView(DomainView):
         appended = SessionManager(self.actor).append(
             session_id=session_id, if_match=self.if_match, **self.valid
         )
-        minimal = prefers_minimal(request.META.get("HTTP_PREFER", ""))
-        self.keep = _kept(appended, minimal=minimal)
-        response = self._appended(appended.messages, self.keep)
-        if appended.created_count:
-            first = appended.session.last_sequence - appended.created_count + 1
-            response.status_code = 201
-            response.headers["Location"] = f"{request.path}/{first}"
-        return response
+        self.keep = _kept(appended, minimal=_prefers_minimal(request))
+        return self._appended(appended.messages, self.keep)
 
     def prepare(self, request: Request) -> None:
         if request.method == "POST":
             self.valid = read_append(request.data)
         else:
             super().prepare(request)
+
+    def answer_at_once(self, request: Request, write: Write | None) -> Response | None:
+        if "HTTP_IF_MATCH" in request.META:
+            return None
+        minimal = _prefers_minimal(request)
+        appended = SessionManager(self.actor).append_plainly(
+            session_id=self.kwargs["session_id"],
+            write=write,
+            kept=partial(_kept_of_new, len(self.valid["messages"]), minimal),
+            **self.valid,
+        )
+        if appended is None:
+            return None
+        return self._appended(appended.messages, _kept(appended, minimal=minimal))
 
     def rebuild(self, request: Request, kept: Any, **kwargs: Any) -> Response:
         sequences = [number for first, last in kept["ranges"] for number in range(first, last + 1)]
@@ -167,8 +185,11 @@ class MessagesView(DomainView):
     def _appended(self, messages: Sequence[Message], kept: Mapping[str, Any]) -> Response:
         listed = reference_messages(messages) if kept["minimal"] else represent_messages(messages)
         body = {"messages": listed, **kept["facts"]}
-        applied = {"Preference-Applied": "return=minimal"} if kept["minimal"] else {}
-        return self.respond(body, headers=applied)
+        headers = {"Preference-Applied": "return=minimal"} if kept["minimal"] else {}
+        created, last = kept["facts"]["created_count"], kept["facts"]["last_sequence"]
+        if created:
+            headers["Location"] = f"{self.request.path}/{last - created + 1}"
+        return self.respond(body, status=201 if created else 200, headers=headers)
 
 
 class MessageView(DomainView):
@@ -241,10 +262,16 @@ def _kept(appended: Appended, *, minimal: bool) -> dict[str, Any]:
             ranges.append([message.sequence, message.sequence])
     facts = {
         "created_count": appended.created_count,
-        "last_sequence": appended.session.last_sequence,
-        "version": appended.session.version,
+        "last_sequence": appended.last_sequence,
+        "version": appended.version,
     }
     return {"ranges": ranges, "minimal": minimal, "facts": facts}
+
+
+def _kept_of_new(count: int, minimal: bool, first: Any, last: Any, version: Any) -> str:
+    """`_kept` where all are new, as text: each figure may be what stands for it in a format."""
+    facts = f'{{"created_count":{count},"last_sequence":{last},"version":{version}}}'
+    return f'{{"ranges":[[{first},{last}]],"minimal":{str(minimal).lower()},"facts":{facts}}}'
 
 
 def _name(value: Any, pointer: str) -> str | None:

@@ -72,6 +72,20 @@ class Integer(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Clamped(Integer):
+    """An integer that is brought into its bounds instead of being refused."""
+
+    def read(self, text: str) -> int:
+        number = strict_integer(text)
+        if number is None:
+            raise self.refusal("an integer")
+        return min(max(number, self.low), self.high)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer"}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Flag(Parameter):
     def read(self, text: str) -> bool:
         if text not in ("true", "false"):
@@ -119,6 +133,14 @@ class Choices(Choice):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Repeated(Choice):
+    """A choice for each time that the parameter is given."""
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": super().schema()}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Prefixed(Text):
     """Every parameter whose name begins with ``name`` (``metadata.``): a dict by the rest.
 
@@ -143,6 +165,9 @@ def read_query(given: QueryDict, parameters: Iterable[Parameter]) -> dict[str, A
     values.update({found.name: {} for found in prefixed})
     for name, texts in given.lists():
         parameter = _declared(name, declared, prefixed)
+        if isinstance(parameter, Repeated):
+            values[name] = [parameter.read(text) for text in texts]
+            continue
         if len(texts) != 1:
             raise InvalidRequest.at(f"/{_shown(name)}", "given more than once")
         if isinstance(parameter, Prefixed):

@@ -13,6 +13,7 @@ from typing import Any
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
 from sessions_app.rows import MessageRow, SessionRow, ToolCallRow
+from sessions_app.services.hits import Hit
 from sessions_app.services.tool_calls import error_of
 from sessions_app.states import SessionStatus, effective_status
 from sessions_app.timestamps import instant, rfc3339
@@ -53,7 +54,7 @@ def represent_session(
         "run_count": session.run_count,
         "open_tool_call_count": session.open_tool_call_count,
         **({} if memory is None else {"open_tool_calls": list(open_tool_calls)}),
-        "active_run_id": session.active_run_id if _run_is_alive(session, status, now) else None,
+        "active_run_id": session.active_run_id if run_is_alive(session, status, now) else None,
         "usage": usage_of(session),
         "idle_timeout_seconds": session.idle_timeout_seconds,
         "expires_at": session.expires_at and rfc3339(session.expires_at),
@@ -72,7 +73,7 @@ def represent_session(
 def is_settled(session: Session, now: datetime) -> bool:
     """Whether the row says what a reader sees now: no deadline has passed unnoticed."""
     status = _status_of(session, now)
-    run_is_gone = session.active_run_id is not None and not _run_is_alive(session, status, now)
+    run_is_gone = session.active_run_id is not None and not run_is_alive(session, status, now)
     return status == session.status and not run_is_gone
 
 
@@ -116,7 +117,10 @@ def reference_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return [{"message_id": each.message_id, "sequence": each.sequence} for each in messages]
 
 
-def represent_tool_call(call: ToolCall | ToolCallRow) -> dict[str, Any]:
+def represent_tool_call(
+    call: ToolCall | ToolCallRow, *, with_values: bool = True
+) -> dict[str, Any]:
+    """Without its values (arguments and result) where these stand beside it."""
     return {
         "object": "tool_call",
         "id": call.id,
@@ -124,9 +128,9 @@ def represent_tool_call(call: ToolCall | ToolCallRow) -> dict[str, Any]:
         "run_id": call.run_id,
         "tool_call_id": call.tool_call_id,
         "name": call.name,
-        "arguments": call.arguments,
+        **({"arguments": call.arguments} if with_values else {}),
         "status": str(call.status),
-        "result": call.result,
+        **({"result": call.result} if with_values else {}),
         "error": error_of(call),
         "message_sequence": call.message_sequence,
         "result_sequence": call.result_sequence,
@@ -134,6 +138,23 @@ def represent_tool_call(call: ToolCall | ToolCallRow) -> dict[str, Any]:
         "finished_at": call.finished_at and rfc3339(call.finished_at),
         "duration_ms": call.duration_ms,
         "session_version": call.session_version,
+        **({"superseded_at": rfc3339(call.superseded_at)} if call.superseded_at else {}),
+    }
+
+
+def represent_hit(hit: Hit) -> dict[str, Any]:
+    message = hit.message
+    return {
+        "object": "search_hit",
+        "kind": hit.kind,
+        "session_id": hit.session_id,
+        "title": hit.title,
+        "message_id": message and message.message_id,
+        "sequence": message and message.sequence,
+        "role": message and message.role,
+        "tool_call_id": hit.call_id,
+        "snippet": [{"text": text, "marked": marked} for text, marked in hit.snippet],
+        "created_at": hit.created_at,
     }
 
 
@@ -187,7 +208,8 @@ def _status_of(session: Session | SessionRow, now: datetime) -> str:
     return effective_status(session.status, expires_at=expires_at, now=now).value
 
 
-def _run_is_alive(session: Session | SessionRow, status: str, now: datetime) -> bool:
+def run_is_alive(session: Session | SessionRow, status: str, now: datetime) -> bool:
+    """Whether a run goes on in a session of this effective status."""
     if session.active_run_id is None:
         return False
     deadline = instant(session.active_run_deadline)

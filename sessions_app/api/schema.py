@@ -91,7 +91,8 @@ _REFUSALS = {
     "413": "`payload_too_large`: a limit is passed.",
     "415": "`unsupported_media_type`: a body is JSON in UTF-8.",
     "422": "Well-formed and still not possible, such as `idempotency_key_reused`.",
-    "503": "`database_busy`: nothing was stored; send it again after `Retry-After` seconds.",
+    "429": "`rate_limited`: too many requests, or streams; the same after `Retry-After` seconds.",
+    "503": "`database_busy`: send it again after `Retry-After` seconds, with the same key.",
 }
 
 
@@ -131,12 +132,17 @@ class DomainSchema(AutoSchema):
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
 
+    def _refusal(self) -> tuple[str, str, dict[str, Any]]:
+        """What a refusal looks like: its media type, and its schema under a name."""
+        return "application/problem+json", "Problem", _PROBLEM
+
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
+        media_type, name, schema = self._refusal()
         component = ResolvedComponent(
-            name="Problem", type=ResolvedComponent.SCHEMA, schema=_PROBLEM, object="Problem"
+            name=name, type=ResolvedComponent.SCHEMA, schema=schema, object=name
         )
         self.registry.register_on_missing(component)
-        content = {"application/problem+json": {"schema": component.ref}}
+        content = {media_type: {"schema": component.ref}}
         named = self._refusals() if hasattr(self.view, "bodies") else []
         refusals = {code: {"description": _REFUSALS[code], "content": content} for code in named}
         answers = {**refusals, **super()._get_response_bodies(direction)}
@@ -148,13 +154,14 @@ class DomainSchema(AutoSchema):
         view: Any = self.view
         writes = self.method != "GET"
         reads_more = view.parameters.get(self.method) or view.paginated
-        found = ["401", "403", "503"]
+        found = ["401", "403", "429", "503"]
         found += ["400"] if writes or reads_more else []
         found += ["404"] if "{" in self.path else []
         found += ["410"] if "{session_id}" in self.path else []
         found += ["409", "422"] if writes else []
         found += ["412"] if writes and self.method in view.etags else []
-        return found + (["413", "415"] if view.bodies.get(self.method) else [])
+        has_body = view.bodies.get(self.method) or (writes and view.takes_file)
+        return found + (["413", "415"] if has_body else [])
 
 
 def _documented(parameter: Parameter) -> OpenApiParameter:

@@ -58,7 +58,12 @@ FILTERS = [
         description="`metadata.<key>=<value>`: a top-level key of the metadata, literally; "
         "numbers, booleans and null by their JSON text.",
     ),
-    Text(name="q", description="In title or external id, in any case; or the start of the id."),
+    Text(
+        name="q",
+        description="Words that one text of the session has: a message with its tool calls, title "
+        "and external id, a recorded tool call, or the working memory. What matches: see "
+        "`GET /search`. Or the start of the id, with `sess_`.",
+    ),
     Choice(name="order", choices=list(_KEYS), default="-last_activity_at"),
 ]
 
@@ -156,6 +161,10 @@ class SessionsView(SessionDoor):
         if is_new:
             response.headers["Location"] = f"{request.path}/{session.session_id}"
         return response
+
+    def reads_nothing(self) -> bool:
+        looked_for = ("external_id", "parent_session_id", "working_memory")
+        return all(self.valid.get(name) is None for name in looked_for)
 
 
 class SessionView(SessionDoor):

@@ -15,6 +15,7 @@ from sessions_app.api.fields import (
     StrictChoiceField,
     StrictIntegerField,
 )
+from sessions_app.models.search import SearchKind
 from sessions_app.services.drafts import ROLES
 from sessions_app.services.drafts import STATUSES as MESSAGE_STATUSES
 from sessions_app.states import ActorType, SessionStatus, Subject, ToolCallStatus
@@ -163,6 +164,14 @@ class SessionMovedOut(SessionOut):
     changed = StrictBooleanField(help_text="False: it had this status already.")
 
 
+@extend_schema_serializer(component_name="SessionRewound")
+class SessionRewoundOut(SessionOut):
+    changed = StrictBooleanField(help_text="False: nothing came after that message.")
+    to_sequence = StrictIntegerField(
+        min_value=0, help_text="The newest message that is left; 0: none."
+    )
+
+
 @extend_schema_serializer(component_name="Message")
 class MessageOut(AnyObjectSerializer):
     """What was sent, key for key, and what the server gave it."""
@@ -171,7 +180,9 @@ class MessageOut(AnyObjectSerializer):
     message_id = text()
     session_id = text()
     sequence = StrictIntegerField(min_value=1)
-    type = StrictCharField(help_text="`message`, or the type of a provider-native item.")
+    type = StrictCharField(
+        help_text="`message`, `compaction`, or the type of a provider-native item."
+    )
     role = StrictChoiceField(choices=ROLES, allow_null=True)
     status = StrictChoiceField(choices=MESSAGE_STATUSES)
     content = content_field()
@@ -183,6 +194,9 @@ class MessageOut(AnyObjectSerializer):
     )
     removed_at = InstantField(required=False, help_text="Its content was purged.")
     superseded_at = InstantField(required=False, help_text="A rewind took it out of the history.")
+    through_sequence = JSONValueField(
+        required=False, help_text="Of a compaction: the last message that it stands for."
+    )
 
 
 @extend_schema_serializer(component_name="MessagePage")
@@ -191,6 +205,29 @@ class MessagePageOut(serializers.Serializer):
     first_sequence = StrictIntegerField(allow_null=True, help_text="The lowest of the page.")
     last_sequence = StrictIntegerField(allow_null=True, help_text="The highest of the page.")
     has_more = StrictBooleanField()
+
+
+@extend_schema_serializer(component_name="SnippetSegment")
+class SegmentOut(serializers.Serializer):
+    text = text()
+    marked = StrictBooleanField(help_text="It is what was looked for.")
+
+
+@extend_schema_serializer(component_name="SearchHit")
+class HitOut(serializers.Serializer):
+    object = constant("search_hit")
+    kind = StrictChoiceField(
+        choices=SearchKind.values,
+        help_text="`session`: its title or external id; `tool_call`: one recorded by itself.",
+    )
+    session_id = text()
+    title = StrictCharField(allow_null=True, help_text="The session's.")
+    message_id = text(null=True)
+    sequence = count(null=True)
+    role = StrictChoiceField(choices=ROLES, allow_null=True)
+    tool_call_id = StrictCharField(allow_null=True, help_text="Ours (`call_…`).")
+    snippet = SegmentOut(many=True, help_text="A piece of the text around the first mark.")
+    created_at = instant()
 
 
 @extend_schema_serializer(component_name="ToolCallError")
@@ -219,6 +256,9 @@ class ToolCallOut(serializers.Serializer):
     finished_at = instant(null=True)
     duration_ms = count(null=True)
     session_version = count()
+    superseded_at = InstantField(
+        required=False, help_text="A rewind took the message that made it out of the history."
+    )
 
 
 @extend_schema_serializer(component_name="ToolCallSettled")

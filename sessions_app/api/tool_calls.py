@@ -18,6 +18,7 @@ from sessions_app.api.response import Response
 from sessions_app.api.schema import LOCATION
 from sessions_app.api.shapes import ToolCallOut, ToolCallSettledOut
 from sessions_app.services import Outcome, SessionManager
+from sessions_app.services.content_reads import record_read_of_others
 from sessions_app.services.lifecycle import MAX_REASON
 from sessions_app.services.pairing import MAX_TOOL_CALL_ID, MAX_TOOL_NAME
 from sessions_app.services.recording import (
@@ -118,7 +119,9 @@ class ToolCallsView(DomainView):
 class ToolCallView(DomainView):
     @extend_schema(operation_id="get_tool_call", summary="Read a tool call", responses=ToolCallOut)
     def get(self, request: Request, id: str) -> Response:
-        return self.respond(represent_tool_call(SessionManager(self.actor).tool_call(id=id)))
+        call = SessionManager(self.actor).tool_call(id=id)
+        record_read_of_others(actor=self.actor, session_id=call.session_id)
+        return self.respond(represent_tool_call(call))
 
 
 class FinishView(DomainView):

@@ -2,8 +2,17 @@
 
 from ..actors import Actor
 from .creation import NewSession, SessionChanges
+from .forking import NewFork
 from .manager import SessionManager
 from .messages import Appended
 from .recording import Outcome
 
-__all__ = ["Actor", "Appended", "NewSession", "Outcome", "SessionChanges", "SessionManager"]
+__all__ = [
+    "Actor",
+    "Appended",
+    "NewFork",
+    "NewSession",
+    "Outcome",
+    "SessionChanges",
+    "SessionManager",
+]

@@ -12,14 +12,16 @@ from django.db.models import CharField, Model
 from ..actors import Actor
 from ..errors import AlreadyExists, DatabaseBusy, InvalidRequest, NotFound
 from ..ids import new_id
-from ..jsontext import clean_text
+from ..jsontext import JSONText, clean_text
 from ..models import Session
 from ..states import SessionStatus, Subject, effective_status
-from ..writes import insert
+from ..writes import insert, new_row
 from .lifecycle import record_event
 from .locking import lock_named, reschedule, touch
 from .memory import add_revision, complete_memory, encode_memory, merge_patch
 from .metadata import add_terms, encode_metadata, index_metadata, index_text
+from .notes import note_session
+from .search import index_title, reindex_title
 
 MAX_IDLE_TIMEOUT = 315_360_000  # ten years
 _ATTEMPTS = 5
@@ -41,7 +43,10 @@ class NewSession:
 
 
 class SessionChanges(dict[str, Any]):
-    """The fields of a PATCH: a key that is absent is unchanged (report CON-08)."""
+    """The fields of a PATCH: a key that is absent is unchanged (report CON-08).
+
+    ``metadata`` is merged, ``whole_metadata`` takes the place of all that there was.
+    """
 
 
 def create(new: NewSession, *, actor: Actor, now: datetime) -> tuple[Session, bool]:
@@ -59,6 +64,34 @@ def create(new: NewSession, *, actor: Actor, now: datetime) -> tuple[Session, bo
     return _insert_or_find(new, actor, now)
 
 
+def insert_copy(session: Session, *, actor: Actor, now: datetime) -> None:
+    """Insert a session that was made elsewhere, as one of the actor's account.
+
+    It keeps its parent only if that is the account's own.
+
+    Raises:
+        AlreadyExists: the account has a session of its external id.
+    """
+    session.account_id = _account_of(actor)
+    parent = session.parent_session_id
+    if parent is not None and not _is_own(parent, actor):
+        session.parent_session_id = session.forked_at_sequence = None
+    index_text(session)
+    add_terms(session)
+    if session.external_id is None:
+        insert([session])
+        index_title(session)
+        return
+    for _ in range(_ATTEMPTS):
+        if existing := lock_named(session.account_id, session.external_id):
+            raise _taken(existing, now)
+        with suppress(IntegrityError), transaction.atomic():
+            insert([session])
+            index_title(session)
+            return
+    raise _busy()
+
+
 def change(session: Session, changes: SessionChanges, *, now: datetime) -> None:
     """Apply a PATCH (row locked, ACTIVE). It is no activity: expiry counts from the last one.
 
@@ -67,21 +100,27 @@ def change(session: Session, changes: SessionChanges, *, now: datetime) -> None:
     """
     if not changes:
         return
-    touch(session, now=now, activity=False)
+    note_session(session, version=touch(session, now=now, activity=False))
     for name in ("agent_id", "user_id"):
         if name in changes:
             _name_once(session, name, changes[name])
     if "title" in changes:
         session.title = clean_string("title", changes["title"])
         index_text(session)
+        reindex_title(session)
     if "idle_timeout_seconds" in changes:
         session.idle_timeout_seconds = _check_timeout(changes["idle_timeout_seconds"])
         reschedule(session)
     if "metadata" in changes:
         patch = changes["metadata"]
-        merged = {} if patch is None else merge_patch(session.metadata.value, patch)
-        session.metadata = encode_metadata(merged)
-        index_metadata(session)
+        _set_metadata(session, {} if patch is None else merge_patch(session.metadata.value, patch))
+    if "whole_metadata" in changes:
+        _set_metadata(session, changes["whole_metadata"])
+
+
+def _set_metadata(session: Session, metadata: Any) -> None:
+    session.metadata = encode_metadata(metadata)
+    index_metadata(session)
 
 
 def clean_string(name: str, value: str | None, *, model: type[Model] = Session) -> str | None:
@@ -97,11 +136,10 @@ def clean_string(name: str, value: str | None, *, model: type[Model] = Session) 
 
 
 def _build(new: NewSession, actor: Actor, now: datetime) -> Session:
-    if actor.user is None:
-        raise InvalidRequest("A session needs an account to belong to.")
-    session = Session(
+    session = new_row(
+        Session,
         session_id=new_id("sess"),
-        account=actor.user,
+        account_id=_account_of(actor),
         external_id=clean_string("external_id", new.external_id),
         agent_id=clean_string("agent_id", new.agent_id),
         user_id=clean_string("user_id", new.user_id),
@@ -118,15 +156,32 @@ def _build(new: NewSession, actor: Actor, now: datetime) -> Session:
     return session
 
 
+def _account_of(actor: Actor) -> int:
+    if actor.user is None:
+        raise InvalidRequest("A session needs an account to belong to.")
+    return actor.user.pk
+
+
 def _insert(session: Session, new: NewSession, actor: Actor) -> Session:
-    """What belongs to the session goes before it, since the session's row counts it: keys between
-    tables are checked at the transaction's end."""
-    now = session.created_at
-    if new.metadata:
-        add_terms(session)
+    memory = None
     if new.working_memory is not None:
-        whole = complete_memory(new.working_memory, pointer="/working_memory")
-        add_revision(session, encode_memory(whole), actor=actor, run_id=None, version=1, now=now)
+        memory = encode_memory(complete_memory(new.working_memory, pointer="/working_memory"))
+    return insert_session(session, memory, actor=actor)
+
+
+def insert_session(
+    session: Session, memory: JSONText | None, *, actor: Actor, reason: str = ""
+) -> Session:
+    """Store a session that is complete but for its working memory.
+
+    What belongs to the session goes before it, since the session's row counts it: keys between
+    tables are checked at the transaction's end.
+    """
+    now = session.created_at
+    if session.metadata.text != "{}":
+        add_terms(session)
+    if memory is not None:
+        add_revision(session, memory, actor=actor, run_id=None, version=1, now=now)
     record_event(
         session,
         subject=Subject.SESSION,
@@ -134,11 +189,12 @@ def _insert(session: Session, new: NewSession, actor: Actor) -> Session:
         from_status=None,
         to_status=SessionStatus.ACTIVE,
         actor=actor,
-        reason="",
+        reason=reason,
         version=session.version,
         now=now,
     )
     insert([session])
+    index_title(session)
     return session
 
 
@@ -154,14 +210,22 @@ def _insert_or_find(new: NewSession, actor: Actor, now: datetime) -> tuple[Sessi
             return _resolve(existing, new, now)
         with suppress(IntegrityError), transaction.atomic():
             return _insert(session, new, actor), True
-    raise DatabaseBusy("Sessions with this external_id come and go at the same time.")
+    raise _busy()
+
+
+def _busy() -> DatabaseBusy:
+    return DatabaseBusy("Sessions with this external_id come and go at the same time.")
 
 
 def _resolve(existing: Session, new: NewSession, now: datetime) -> tuple[Session, bool]:
     if new.if_exists == "return":
         return existing, False
-    raise AlreadyExists(
-        f"The external_id {new.external_id!r} names the session {existing.session_id}.",
+    raise _taken(existing, now)
+
+
+def _taken(existing: Session, now: datetime) -> AlreadyExists:
+    return AlreadyExists(
+        f"The external_id {existing.external_id!r} names the session {existing.session_id}.",
         session_id=existing.session_id,
         current_status=effective_status(existing.status, expires_at=existing.expires_at, now=now),
     )
@@ -170,10 +234,14 @@ def _resolve(existing: Session, new: NewSession, now: datetime) -> tuple[Session
 def _check_parent(parent_session_id: str | None, actor: Actor) -> str | None:
     if parent_session_id is None:
         return None
-    parents = Session.objects.writable_by(actor).exclude(status=SessionStatus.DELETED)
-    if not parents.filter(pk=parent_session_id).exists():
+    if not _is_own(parent_session_id, actor):
         raise NotFound(f"There is no session {parent_session_id}.")
     return parent_session_id
+
+
+def _is_own(session_id: str, actor: Actor) -> bool:
+    own = Session.objects.writable_by(actor).exclude(status=SessionStatus.DELETED)
+    return own.filter(pk=session_id).exists()
 
 
 def _check_timeout(seconds: int | None) -> int | None:

@@ -4,19 +4,23 @@ Content is not judged beyond its outer shape: providers add kinds of parts faste
 them could follow (contract, "Values survive").
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
 
 from ..errors import InvalidRequest
-from ..folding import folded_text
+from ..folding import folded_text, message_text
 from ..jsontext import JSONText
 from ..timestamps import parse_rfc3339, rfc3339
-from ..usage import Usage
+from ..usage import NO_USAGE, Usage
+from .items.ids import own_id
 from .pairing import MAX_TOOL_CALL_ID, CallDraft, ResultDraft, calls_in, results_in
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 HEAD_ROLES = ("system", "developer")
+# Whose messages need no more than a text.
+_SPEAKERS = frozenset(ROLES) - {"tool"}
 STATUSES = ("completed", "incomplete")
 MAX_NAME = 255
 MAX_ITEM_TYPE = 64
@@ -41,8 +45,7 @@ _SERVER_OWNED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """One message before it has a place in a session."""
 
     role: str | None
@@ -51,8 +54,16 @@ class Draft:
     text: str
     client_message_id: str | None
     usage: Usage
-    calls: list[CallDraft]
-    results: list[ResultDraft]
+    calls: Sequence[CallDraft] = ()
+    results: Sequence[ResultDraft] = ()
+    through_sequence: int | None = None
+    item_id: str | None = None
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether nothing that is stored already can have to do with it."""
+        named = self.client_message_id is not None or self.item_id is not None
+        return not (named or self.calls or self.results)
 
     @property
     def opens_session(self) -> bool:
@@ -68,6 +79,27 @@ def draft_message(raw: Any, *, pointer: str) -> Draft:
     """
     if not isinstance(raw, Mapping):
         raise InvalidRequest.at(pointer, "must be an object")
+    return _spoken(raw) or _whole(raw, pointer)
+
+
+def _spoken(raw: Mapping[str, Any]) -> Draft | None:
+    """Of a role and a text alone, as most messages are, nothing needs to be checked or taken apart.
+    What this writes is what `JSONText.of` writes, in a tenth of the time."""
+    if [*raw] != ["role", "content"]:
+        return None
+    role, content = raw.values()
+    if type(content) is not str or type(role) is not str or role not in _SPEAKERS:
+        return None
+    if "\x00" in content:  # it is replaced
+        return None
+    try:
+        body = orjson.dumps(raw).decode()
+    except orjson.JSONEncodeError:  # a lone surrogate, which is not acceptable
+        return None
+    return Draft(role, "message", JSONText(body), folded_text(content), None, NO_USAGE)
+
+
+def _whole(raw: Mapping[str, Any], pointer: str) -> Draft:
     body = {key: value for key, value in raw.items() if key not in _SERVER_OWNED}
     if raw.get("created_at") is not None:
         body["client_created_at"] = _timestamp(raw["created_at"], f"{pointer}/created_at")
@@ -76,15 +108,17 @@ def draft_message(raw: Any, *, pointer: str) -> Draft:
         body = text.value
     _check(body, pointer)
     item = body.get("item")
+    calls = calls_in(body, pointer=pointer)  # before their words are looked for
     return Draft(
         role=body.get("role"),
         type=item["type"] if item else "message",
         body=text,
-        text=folded_text(body.get("content")),
+        text=folded_text(message_text(body)),
         client_message_id=body.get("client_message_id"),
         usage=Usage.from_client(body.get("usage"), pointer=f"{pointer}/usage"),
-        calls=calls_in(body, pointer=pointer),
+        calls=calls,
         results=results_in(body, pointer=pointer),
+        item_id=own_id(body),
     )
 
 

@@ -5,14 +5,16 @@ one commits, and the other, at its record or before it, finds that one's and tak
 (report DUP-01). Nearly every key is new, so nothing is looked up before the work.
 """
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError
@@ -27,7 +29,7 @@ from ..errors import (
 from ..jsontext import JSONText
 from ..models import IdempotencyRecord
 from ..states import SessionStatus
-from ..writes import insert
+from ..writes import insert, new_row
 from .locking import deleted, write_transaction
 
 # Each further attempt needs yet another writer that failed, or a record that lapsed, meanwhile.
@@ -45,16 +47,20 @@ class Write:
     key: str
     query: Sequence[tuple[str, Sequence[str]]] = ()
     body: Any = None
+    # Of the answer, where it is recorded before it is made (`plain_append`).
+    status: int = 201
     # The DELETE of a session is still answered when the session is gone.
     outlives_session: bool = False
 
     @cached_property
     def digest(self) -> str:
-        return _sha256([self.account.pk, self.method, self.path.rstrip("/"), self.key])
+        # No key holds a NUL, so that what stands behind the last one is the key.
+        parts = (str(self.account.pk), self.method, self.path.rstrip("/"), self.key)
+        return sha256("\0".join(parts).encode()).hexdigest()
 
     @cached_property
     def fingerprint(self) -> str:
-        return _sha256([sorted(self.query), self.body])
+        return sha256(_canonical([sorted(self.query), self.body])).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,21 +68,23 @@ class Answer:
     """A 2xx result: its body, or the little (``kept``) from which it can be made again."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     body: JSONText | None = None
     kept: JSONText | None = None
     session_id: str | None = None
 
 
-class _TakenError(Exception):
+class TakenError(Exception):
     """Another transaction's record stands under this digest."""
 
 
-def once(write: Write, work: Callable[[], Answer | None]) -> Answer | None:
+def once(
+    write: Write, work: Callable[[], Answer | None], *, reads_nothing: bool = False
+) -> Answer | None:
     """Call ``work`` in one transaction with its record, or return what an earlier call answered.
 
     None means that ``work`` ran now. ``work`` returns None for a result that is not to be
-    recorded.
+    recorded. ``reads_nothing``: see `write_transaction`.
 
     Raises:
         IdempotencyKeyReused: the key stands for another request.
@@ -86,8 +94,10 @@ def once(write: Write, work: Callable[[], Answer | None]) -> Answer | None:
     _ = write.digest, write.fingerprint  # of a large body: computed before any lock is held
     for _ in range(_ATTEMPTS):
         try:
-            _attempt(write, work)
-        except (DossierError, _TakenError) as error:
+            with judged(), write_transaction(reads_nothing=reads_nothing):
+                if (answer := work()) is not None:
+                    insert([record_of(write, answer)])
+        except (DossierError, TakenError) as error:
             # Of a refusal, too: what the first one did may be the reason.
             if (found := _recorded(write)) is not None:
                 return found
@@ -98,28 +108,33 @@ def once(write: Write, work: Callable[[], Answer | None]) -> Answer | None:
     raise DatabaseBusy("Too many requests with this key fail at the same time.")
 
 
-def _attempt(write: Write, work: Callable[[], Answer | None]) -> None:
+@contextmanager
+def judged() -> Iterator[None]:
+    """Tell what it means that a record could not be inserted.
+
+    Raises:
+        TakenError, IdempotencyInProgress: another transaction's stands there, or may soon.
+    """
     try:
-        with write_transaction():
-            if (answer := work()) is not None:
-                insert([_record(write, answer)])
+        yield
     except (IntegrityError, OperationalError) as error:
         if IdempotencyRecord._meta.db_table not in str(error):
             raise
         if isinstance(error, IntegrityError):
-            raise _TakenError from error
+            raise TakenError from error
         # Not committed yet, and longer than a lock is waited for.
         raise IdempotencyInProgress("A request with this key is being worked on.") from error
 
 
-def _record(write: Write, answer: Answer) -> IdempotencyRecord:
-    return IdempotencyRecord(
+def record_of(write: Write, answer: Answer) -> IdempotencyRecord:
+    return new_row(
+        IdempotencyRecord,
         digest=write.digest,
         fingerprint=write.fingerprint,
-        account=write.account,
+        account_id=write.account.pk,
         session_id=answer.session_id,
         status_code=answer.status,
-        headers=JSONText.of(dict(answer.headers)),
+        headers=JSONText(orjson.dumps(answer.headers).decode()),
         answer=_wrapped(answer),
         created_at=timezone.now(),
     )
@@ -128,8 +143,12 @@ def _record(write: Write, answer: Answer) -> IdempotencyRecord:
 def _wrapped(answer: Answer) -> JSONText | None:
     """The body as it was rendered, not parsed and written anew, under a name that tells which."""
     if answer.kept is not None:
-        return JSONText(f"{_KEPT}{answer.kept.text}}}")
+        return JSONText(wrap_kept(answer.kept.text))
     return None if answer.body is None else JSONText(f"{_BODY}{answer.body.text}}}")
+
+
+def wrap_kept(text: str) -> str:
+    return f"{_KEPT}{text}}}"
 
 
 def _recorded(write: Write) -> Answer | None:
@@ -170,7 +189,9 @@ def _unwrapped(record: IdempotencyRecord) -> Answer:
     )
 
 
-def _sha256(value: Any) -> str:
-    """Of the canonical form: key order aside, every digit of a number counted."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+def _canonical(value: Any) -> bytes:
+    """JSON in which the order of keys makes no difference, but each digit of a number does."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # integers of more than 64 bits, deep nesting
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()

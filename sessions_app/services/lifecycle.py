@@ -7,13 +7,14 @@ from datetime import datetime
 from django.utils import timezone
 
 from ..actors import Actor
+from ..chain import link
 from ..errors import InvalidRequest, InvalidTransition
 from ..ids import new_id
 from ..jsontext import clean_text
 from ..models import Session, SessionEvent
 from ..signals import run_lapsed, session_ended
 from ..states import SESSION_TRANSITIONS, SessionStatus, Subject, ToolCallStatus
-from ..writes import insert
+from ..writes import insert, new_row
 from .locking import locked_session, reschedule, touch
 from .tool_calls import close_open_calls
 
@@ -80,7 +81,11 @@ def move(
 
 @contextmanager
 def settled_session(
-    session_id: str, *, actor: Actor, now: datetime | None = None, if_match: int | None = None
+    session_id: str,
+    *,
+    actor: Actor,
+    now: datetime | None = None,
+    if_match: int | None = None,
 ) -> Iterator[tuple[Session, datetime]]:
     """Lock the session and settle what has lapsed: how every write begins. Yields the moment, too.
 
@@ -131,22 +136,25 @@ def record_event(
     version: int,
     now: datetime,
 ) -> None:
-    """Append one lifecycle event to the session's own, gapless sequence."""
+    """Append one lifecycle event to the session's own gapless sequence, and to its chain."""
     session.event_count += 1
-    event = SessionEvent(
+    # Plain strings: the driver takes long to find out what an enum is.
+    event = new_row(
+        SessionEvent,
         event_id=new_id("evt"),
-        session=session,
+        session_id=session.session_id,
         sequence=session.event_count,
-        subject=subject,
+        subject=subject.value,
         subject_id=subject_id,
-        from_status=from_status,
-        to_status=to_status,
-        actor_type=actor.type,
+        from_status=from_status and str(from_status),
+        to_status=to_status and str(to_status),
+        actor_type=actor.type.value,
         actor_id=actor.id,
         reason=reason,
         session_version=version,
         created_at=now,
     )
+    event.digest = session.event_digest = link(session.event_digest, event)
     insert([event])
 
 

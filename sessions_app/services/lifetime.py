@@ -10,6 +10,7 @@ from django.utils import timezone
 from ..models import Session
 from ..states import SessionStatus
 from .creation import NewSession, SessionChanges, change, create
+from .forking import NewFork, fork
 from .lifecycle import clean_reason, move, settled_session
 from .locking import require_active, write_transaction
 from .purge import blank, purge_batch
@@ -35,6 +36,26 @@ class SessionLifetime(SessionReader):
         """
         with write_transaction():
             return create(new, actor=self.actor, now=now or timezone.now())
+
+    def fork(
+        self,
+        *,
+        session_id: str,
+        new: NewFork | None = None,
+        if_match: int | None = None,
+        now: datetime | None = None,
+    ) -> Session:
+        """Make a new session of the same account that begins as a copy of this one, which may be
+        ACTIVE, CLOSED or EXPIRED, and stays so; ``if_match`` is this one's version.
+
+        Raises:
+            InvalidRequest, PayloadTooLarge: by what the contract says of the fields.
+        """
+        with settled_session(session_id, actor=self.actor, now=now, if_match=if_match) as (
+            session,
+            moment,
+        ):
+            return fork(session, new or NewFork(), actor=self.actor, now=moment)
 
     def update(
         self,

@@ -1,10 +1,13 @@
 """One transaction for one write, and the one lock that every write takes first."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import compress
+from operator import itemgetter, ne
+from typing import Any, TypeVar
 
 from django.db import transaction
 
@@ -17,12 +20,14 @@ from ..errors import (
     SessionExpired,
     VersionMismatch,
 )
-from ..models import Session
+from ..models import BulkMove, ReadChain, Session
 from ..prepared import Given, Prepared
-from ..querysets import SessionQuerySet
+from ..querysets import SessionQuerySet, given_account
 from ..states import SessionStatus
 from ..turns import turn_to_write
-from ..writes import gathering, update
+from ..writes import at_once, gathering, is_at_once, update
+
+Result = TypeVar("Result")
 
 _inside: ContextVar[bool] = ContextVar("inside_write_transaction", default=False)
 
@@ -32,8 +37,11 @@ _REFUSALS = {
 }
 
 
-@contextmanager
-def write_transaction() -> Iterator[None]:
+def _is_inside() -> bool:
+    return is_at_once() or (_inside.get() and transaction.get_connection().in_atomic_block)
+
+
+def write_transaction(*, reads_nothing: bool = False) -> AbstractContextManager[None]:
     """Open a transaction, or join the one that an enclosing call of this opened.
 
     It has the turn to write (`sessions_app.turns`), and what it writes is gathered
@@ -42,10 +50,17 @@ def write_transaction() -> Iterator[None]:
     Joining instead of nesting: what failed inside takes the whole write back, and no savepoint is
     paid for. Inside a *foreign* ``atomic`` block it is a savepoint, so that the caller's
     transaction stays usable after a refusal (report CON-04).
+
+    What ``reads_nothing`` inside need not be inside before it is all there (`writes.at_once`).
     """
-    if _inside.get() and transaction.get_connection().in_atomic_block:
-        yield
-        return
+    if _is_inside():
+        return nullcontext()
+    is_foreign = transaction.get_connection().in_atomic_block
+    return at_once() if reads_nothing and not is_foreign else _outermost()
+
+
+@contextmanager
+def _outermost() -> Iterator[None]:
     token = _inside.set(True)
     try:
         with turn_to_write(), transaction.atomic(), gathering():
@@ -75,10 +90,10 @@ def locked_session(
         if if_match is not None and if_match != session.version:
             raise version_mismatch(session.version)
         session.version_when_locked = session.version
-        before = session.__dict__.copy()
+        names, values = _stored()
+        before = values(vars(session))
         yield session
-        after = session.__dict__
-        if changed := [name for name in _stored_names() if before[name] != after[name]]:
+        if changed := [*compress(names, map(ne, before, values(vars(session))))]:
             update(session, changed)
 
 
@@ -138,8 +153,7 @@ def reschedule(session: Session) -> None:
 
 @Prepared
 def _locked(given: type[Given], everyone: bool) -> SessionQuerySet:
-    account = EVERY_ACCOUNT if everyone else given("account")
-    mine = Session.objects.owned_by(account)
+    mine = Session.objects.owned_by(given_account(given, everyone))
     return mine.select_for_update().filter(pk=given("session_id"))
 
 
@@ -166,6 +180,20 @@ def lock_awaiting_purge(session_id: str) -> bool:
     return waiting.select_for_update().first() is not None
 
 
+def lock_read_chain(session_id: str) -> ReadChain:
+    """Lock where the chain of a session's content reads ends; where there is none, it begins."""
+    chain, _ = ReadChain.objects.select_for_update().get_or_create(session_id=session_id)
+    return chain
+
+
+def lock_bulk_move(bulk_id: str) -> BulkMove | None:
+    """Lock a decision about many sessions that goes on, before any of these; with its account."""
+    rows = BulkMove.objects.select_for_update(of=("self",)).select_related("account")
+    return rows.filter(pk=bulk_id, confirmed_at__isnull=False, ended_at=None).first()
+
+
 @cache
-def _stored_names() -> tuple[str, ...]:
-    return tuple(field.attname for field in Session._meta.concrete_fields)
+def _stored() -> tuple[tuple[str, ...], Callable[[dict[str, Any]], tuple[Any, ...]]]:
+    """The names of a session's fields, and what takes their values."""
+    names = tuple(field.attname for field in Session._meta.concrete_fields)
+    return names, itemgetter(*names)

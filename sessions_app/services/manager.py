@@ -4,12 +4,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
+from ..actors import EVERY_ACCOUNT
 from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
-from . import memory, recording
+from . import compacting, memory, recording
 from . import messages as _messages
+from .drafts import Draft
+from .idempotency import Write
 from .lifecycle import clean_reason
 from .lifetime import SessionLifetime
+from .naming import with_new_ids
+from .plain_append import Kept, append_plainly, is_plain
+from .removal import pop, remove
+from .rewinding import rewind
 
 
 class SessionManager(SessionLifetime):
@@ -27,7 +36,7 @@ class SessionManager(SessionLifetime):
         self,
         *,
         session_id: str,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Sequence[Mapping[str, Any] | Draft],
         run_id: str | None = None,
         attempt: int | None = None,
         expected_last_sequence: int | None = None,
@@ -48,12 +57,40 @@ class SessionManager(SessionLifetime):
         with self._active(session_id, now, if_match) as (session, moment):
             return _messages.append(
                 session,
-                drafts,
+                with_new_ids(session, drafts),
                 run_id=run_id,
                 attempt=attempt,
                 expected_last_sequence=expected_last_sequence,
                 now=moment,
             )
+
+    def append_plainly(
+        self,
+        *,
+        session_id: str,
+        messages: Sequence[Draft],
+        run_id: str | None = None,
+        attempt: int | None = None,
+        expected_last_sequence: int | None = None,
+        write: Write | None = None,
+        kept: Kept = str,
+    ) -> _messages.Appended | None:
+        """What `append` does, at once and with the record of ``write``, where nothing is to be
+        decided; None: nothing was done, and it is for `append` to say why.
+
+        See `plain_append`.
+        """
+        needs_judgement = (run_id, attempt, expected_last_sequence) != (None, None, None)
+        if needs_judgement or self.actor.write_scope is EVERY_ACCOUNT or not is_plain(messages):
+            return None
+        return append_plainly(
+            session_id,
+            messages,
+            account_id=self.actor.write_scope,
+            now=timezone.now(),
+            write=write,
+            kept=kept,
+        )
 
     def remove_message(
         self,
@@ -69,7 +106,7 @@ class SessionManager(SessionLifetime):
             HasResult: it made a tool call that has a result.
         """
         with self._active(session_id, now, if_match) as (session, moment):
-            _messages.remove(session, sequence, actor=self.actor, now=moment)
+            remove(session, sequence, actor=self.actor, now=moment)
 
     def pop_messages(
         self,
@@ -81,7 +118,46 @@ class SessionManager(SessionLifetime):
     ) -> tuple[Session, list[Message]]:
         """Remove the newest message, or the newest user turn, and return what was removed."""
         with self._active(session_id, now, if_match) as (session, moment):
-            return session, _messages.pop(session, turn=turn, actor=self.actor, now=moment)
+            return session, pop(session, turn=turn, actor=self.actor, now=moment)
+
+    def rewind(
+        self,
+        *,
+        session_id: str,
+        to_sequence: int,
+        reason: str | None = None,
+        if_match: int | None = None,
+        now: datetime | None = None,
+    ) -> tuple[Session, int, bool]:
+        """Supersede all messages after one, and bring the working memory of that time back.
+
+        Returns the session, the newest message that is left, and whether it changed.
+
+        Raises:
+            InvalidRequest: the history has not come so far.
+        """
+        cleaned = clean_reason(reason)
+        with self._active(session_id, now, if_match) as (session, moment):
+            cut = rewind(session, to_sequence, actor=self.actor, reason=cleaned, now=moment)
+            return session, *cut
+
+    def compact(
+        self,
+        *,
+        session_id: str,
+        through_sequence: int,
+        summary: str,
+        if_match: int | None = None,
+        now: datetime | None = None,
+    ) -> Message:
+        """Let a summary stand in the context for all messages up to one; returns its message.
+
+        Raises:
+            InvalidRequest: it is blank, or there is nothing that it could stand for.
+        """
+        checked = compacting.check_summary(summary)
+        with self._active(session_id, now, if_match) as (session, moment):
+            return compacting.compact(session, through_sequence, checked, now=moment)
 
     # --- working memory ------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.db.models import QuerySet, TextField
@@ -15,6 +15,7 @@ from ..models import Session, WorkingMemoryRevision
 from ..prepared import Given
 from .fencing import fence
 from .locking import touch, version_mismatch
+from .search import reindex_memory
 from .survey import Survey, part
 
 _TEXTS = ("goal", "next_action")
@@ -25,6 +26,9 @@ FIELDS = ("goal", "plan", "completed", "errors", "important_files", "next_action
 def empty_memory() -> dict[str, Any]:
     """Every field at its empty value."""
     return {name: "" if name in _TEXTS else [] if name in _LISTS else {} for name in FIELDS}
+
+
+NO_MEMORY: Final = JSONText.of(empty_memory())
 
 
 def complete_memory(raw: Any, *, pointer: str = "") -> dict[str, Any]:
@@ -75,7 +79,7 @@ def current_revision(session: Session) -> WorkingMemoryRevision | None:
 def current_memory(session: Session) -> JSONText:
     """The current document, whole."""
     revision = current_revision(session)
-    return revision.memory if revision else JSONText.of(empty_memory())
+    return revision.memory if revision else NO_MEMORY
 
 
 def current_memory_part(given: type[Given]) -> QuerySet[Any, Any]:
@@ -90,7 +94,7 @@ def surveyed_memory(survey: Survey) -> JSONText:
     """The current document, as a survey with `current_memory_part` found it."""
     for *_, text in survey["memory"]:
         return JSONText(text)
-    return JSONText.of(empty_memory())
+    return NO_MEMORY
 
 
 def check_memory_version(session: Session, if_match: int | None) -> None:
@@ -148,6 +152,7 @@ def add_revision(
 ) -> WorkingMemoryRevision:
     """Append a revision within a change that has begun."""
     session.working_memory_version += 1
+    reindex_memory(session, memory)
     return WorkingMemoryRevision.objects.create(
         session=session,
         version=session.working_memory_version,

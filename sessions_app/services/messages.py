@@ -1,4 +1,4 @@
-"""Adding messages to a session, and taking them away again."""
+"""Adding messages to a session."""
 
 import json
 from collections.abc import Sequence
@@ -7,40 +7,35 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Sum
 
-from ..actors import Actor
 from ..errors import (
     ClientMessageIdReused,
-    HasResult,
     InvalidRequest,
-    NotFound,
     PayloadTooLarge,
     SequenceMismatch,
 )
 from ..ids import new_id
 from ..jsontext import JSONText
-from ..models import Message, Session, ToolCall
-from ..querysets import MessageQuerySet
-from ..states import Subject
+from ..models import Message, Session
 from ..usage import NO_USAGE, Usage
-from ..writes import insert
+from ..writes import insert, new_row
 from .drafts import Draft, draft_message
 from .fencing import fence
-from .lifecycle import record_event
 from .locking import touch
-from .tool_calls import Linker, forget, reopen
-
-_PURGED = JSONText("{}")
+from .search import index_messages
+from .titles import name_session
+from .tool_calls import Linker
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What an append stored: every message of the request in its order, old ones in place."""
+    """What an append stored: every message of the request in its order, old ones in place; and the
+    session's last sequence and version."""
 
-    session: Session
     messages: list[Message]
     created_count: int
+    last_sequence: int
+    version: int
 
 
 def draft_messages(raw: Sequence[Any], *, pointer: str | None) -> list[Draft]:
@@ -55,7 +50,9 @@ def draft_messages(raw: Sequence[Any], *, pointer: str | None) -> list[Draft]:
     if len(raw) > settings.MAX_MESSAGES_PER_BATCH:
         raise PayloadTooLarge(f"More than {settings.MAX_MESSAGES_PER_BATCH} messages in a batch.")
     drafts = [
-        draft_message(item, pointer="" if pointer is None else f"{pointer}/{index}")
+        item
+        if isinstance(item, Draft)
+        else draft_message(item, pointer="" if pointer is None else f"{pointer}/{index}")
         for index, item in enumerate(raw)
     ]
     # They are rows, written under the lock: a body of nothing else would hold it for seconds.
@@ -84,7 +81,7 @@ def append(
     known = _known(session, drafts)
     new = _new(drafts, known)
     if not new:
-        return Appended(session, _in_place(drafts, known), 0)
+        return _appended(session, _in_place(drafts, known), 0)
     _check_expected(session, expected_last_sequence)
     usage = sum((draft.usage for draft in new if draft.usage is not NO_USAGE), NO_USAGE)
     fence(session, run_id=run_id, attempt=attempt, now=now, usage=usage)
@@ -98,10 +95,24 @@ def append(
         if draft.client_message_id is not None:
             known[draft.client_message_id] = message
     insert(created)
+    index_messages(session, created)
     linker.store()
     if usage is not NO_USAGE:
         (Usage.of(session) + usage).store(session)
-    return Appended(session, _in_place(drafts, known, created), len(created))
+    if session.title is None:
+        name_session(session, new)
+    return _appended(session, _in_place(drafts, known, created), len(created))
+
+
+def _appended(session: Session, messages: list[Message], created: int) -> Appended:
+    return Appended(messages, created, session.last_sequence, session.version)
+
+
+def insert_copies(session: Session, messages: Sequence[Message]) -> None:
+    """Insert messages that were not appended here, whole rows of one session: the one place where
+    what is kept beside each message must be made for them, too."""
+    insert(messages)
+    index_messages(session, messages)
 
 
 def _known(session: Session, drafts: Sequence[Draft]) -> dict[str, Message]:
@@ -163,7 +174,8 @@ def _place(
         session.head_sequence += 1
     session.last_sequence += 1
     session.message_count += 1
-    return Message(
+    return new_row(
+        Message,
         message_id=new_id("msg"),
         session_id=session.session_id,
         sequence=session.last_sequence,
@@ -173,97 +185,9 @@ def _place(
         size=len(draft.body),
         text=draft.text,
         client_message_id=draft.client_message_id,
+        item_id=draft.item_id,
         run_id=run_id,
+        through_sequence=draft.through_sequence,
         session_version=version,
         created_at=now,
     )
-
-
-def remove(session: Session, sequence: int, *, actor: Actor, now: datetime) -> None:
-    """Purge one message's content; its row keeps its place. Again: nothing happens.
-
-    Raises:
-        NotFound: the session has no such message.
-        HasResult: it made a call that has a result.
-    """
-    message = Message.objects.filter(session=session, sequence=sequence).first()
-    if message is None:
-        raise NotFound(f"There is no message {sequence}.")
-    if message.removed_at is not None:
-        return
-    calls = ToolCall.objects.filter(session=session, message_sequence=sequence)
-    if calls.filter(result__isnull=False).exists():
-        raise HasResult(f"Message {sequence} made a tool call that has a result.")
-    _purge(session, [message], actor=actor, now=now)
-
-
-def pop(session: Session, *, turn: bool, actor: Actor, now: datetime) -> list[Message]:
-    """Remove the newest message, or all down to and including the last user message.
-
-    Returns them as they were, oldest first.
-
-    Raises:
-        NotFound: there is none.
-        PayloadTooLarge: the turn does not fit into one answer.
-    """
-    live = Message.objects.filter(session=session).live().order_by("-sequence")
-    down_to = _last_user_message(live) if turn else live.first()
-    if down_to is None:
-        raise NotFound("There is no user message." if turn else "There is no message.")
-    doomed = live.filter(sequence__gte=down_to.sequence).order_by("sequence")
-    if turn:
-        _require_answerable(doomed)
-    popped = list(doomed)
-    _purge(session, popped, actor=actor, now=now)
-    return popped
-
-
-def _require_answerable(turn: MessageQuerySet) -> None:
-    """Refuse what one answer, which its key's record holds too, cannot: a page at most, or one
-    message, whatever its size."""
-    whole = turn.aggregate(size=Sum("size"), number=Count("pk"))
-    if whole["number"] > 1 and whole["size"] > settings.MAX_PAGE_BYTES:
-        raise PayloadTooLarge(
-            f"The turn holds more than {settings.MAX_PAGE_BYTES} bytes: pop its messages one by "
-            "one.",
-            limit=settings.MAX_PAGE_BYTES,
-        )
-
-
-def _last_user_message(live: MessageQuerySet) -> Message | None:
-    """The newest message in which a user speaks: one that only carries tool results does not."""
-    # A few at a time: what is passed over is popped with the rest, but what is older stays.
-    for message in live.filter(role="user").iterator(chunk_size=10):
-        if not _only_answers(message.body.value.get("content")):
-            return message
-    return None
-
-
-def _only_answers(content: Any) -> bool:
-    if not isinstance(content, list) or not content:
-        return False
-    return all(part["type"] == "tool_result" for part in content)
-
-
-def _purge(session: Session, messages: Sequence[Message], *, actor: Actor, now: datetime) -> None:
-    version = touch(session, now=now)
-    sequences = [message.sequence for message in messages]
-    calls = ToolCall.objects.filter(session=session)
-    forget(session, calls.filter(message_sequence__in=sequences))
-    reopen(session, calls.filter(result_sequence__in=sequences), version=version)
-    session.message_count -= sum(message.superseded_at is None for message in messages)
-    Message.objects.filter(pk__in=[message.message_id for message in messages]).update(
-        body=_PURGED, size=len(_PURGED), text="", removed_at=now, session_version=version
-    )
-    for message in messages:
-        record_event(
-            session,
-            subject=Subject.CONTENT,
-            subject_id=message.message_id,
-            from_status=None,
-            to_status="REMOVED",
-            actor=actor,
-            reason="",
-            version=version,
-            now=now,
-        )

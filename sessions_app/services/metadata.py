@@ -11,6 +11,9 @@ from ..errors import InvalidRequest, PayloadTooLarge
 from ..folding import fold
 from ..jsontext import JSONText
 from ..models import MetadataTerm, Session
+from ..writes import insert, new_row
+
+_NONE = JSONText("{}")
 
 
 def encode_metadata(metadata: Any, *, pointer: str = "/metadata") -> JSONText:
@@ -22,6 +25,8 @@ def encode_metadata(metadata: Any, *, pointer: str = "/metadata") -> JSONText:
     """
     if not isinstance(metadata, Mapping):
         raise InvalidRequest.at(pointer, "must be an object")
+    if not metadata:
+        return _NONE
     text = JSONText.of(metadata, pointer=pointer)
     if len(text) > settings.MAX_METADATA_BYTES:
         raise PayloadTooLarge(f"The metadata is larger than {settings.MAX_METADATA_BYTES} bytes.")
@@ -36,10 +41,16 @@ def index_metadata(session: Session) -> None:
 
 def add_terms(session: Session) -> None:
     """Make the terms of a session that has none."""
-    MetadataTerm.objects.bulk_create(
-        MetadataTerm(session=session, digest=metadata_term(key, _as_filter(value)))
-        for key, value in session.metadata.value.items()
-        if not isinstance(value, dict | list)
+    insert(
+        [
+            new_row(
+                MetadataTerm,
+                session_id=session.session_id,
+                digest=metadata_term(key, _as_filter(value)),
+            )
+            for key, value in session.metadata.value.items()
+            if not isinstance(value, dict | list)
+        ]
     )
 
 

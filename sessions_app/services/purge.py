@@ -9,13 +9,20 @@ from typing import Any
 
 from django.db import models
 
-from ..models import ContentRead, IdempotencyRecord, MetadataTerm, Session, SessionEvent
+from ..models import (
+    ContentRead,
+    IdempotencyRecord,
+    MetadataTerm,
+    ReadChain,
+    Session,
+    SessionEvent,
+)
 from ..models.session import empty_object
 from ..usage import Usage
 from .locking import lock_awaiting_purge
 
 # They stay with the tombstone: events and reads hold no content, the records lose their answers.
-_KEPT = (SessionEvent, ContentRead, IdempotencyRecord, Session)
+_KEPT = (SessionEvent, ContentRead, ReadChain, IdempotencyRecord, Session)
 
 _BLANKED = (
     "external_id",
@@ -24,6 +31,8 @@ _BLANKED = (
     "idle_timeout_seconds",
     "parent_session_id",
     "forked_at_sequence",
+    "compaction_sequence",
+    "compacted_through",
     "imported_from",
     "newest_run_id",
     "newest_run_status",

@@ -1,21 +1,29 @@
 """What can be read of a session, by whom."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from ..actors import EVERY_ACCOUNT, Actor
-from ..errors import NotFound
+from ..errors import InvalidRequest, NotFound
 from ..folding import fold
 from ..jsontext import JSONText
 from ..models import Message, Session, SessionEvent, ToolCall, WorkingMemoryRevision
 from ..prepared import GIVEN_LIMIT, Given, Listing, Prepared
-from ..querysets import MessageQuerySet, SessionQuerySet, ToolCallQuerySet, how_many_fit
+from ..querysets import (
+    MessageQuerySet,
+    SessionQuerySet,
+    ToolCallQuerySet,
+    given_account,
+    how_many_fit,
+)
 from ..rows import MessageRow, SessionRow
 from ..states import SessionStatus
+from ..terms import Query
+from .finding import Search, are_many, for_database, mentioned
 from .locking import deleted
 from .memory import current_memory
 from .metadata import metadata_term
@@ -44,6 +52,8 @@ class SessionFilters:
     q: str | None = None
 
 
+# How every id of a session begins.
+_ID = "sess_"
 # The filters that compare a column.
 _LOOKUPS = {
     "agent_id": "agent_id",
@@ -70,8 +80,7 @@ class HistoryPage:
 
 @Prepared
 def _by_id(given: type[Given], everyone: bool) -> SessionQuerySet:
-    account = EVERY_ACCOUNT if everyone else given("account")
-    return Session.objects.owned_by(account).filter(pk=given("session_id"))
+    return Session.objects.owned_by(given_account(given, everyone)).filter(pk=given("session_id"))
 
 
 class _FilterShape(NamedTuple):
@@ -83,14 +92,15 @@ class _FilterShape(NamedTuple):
     run_statuses: tuple[str, ...] | None
     has_open_tool_calls: bool | None
     term_count: int
-    mentions: bool
+    # Words are looked for: whether many texts match, and whether they may be the start of an id.
+    mentions: bool = False
+    of_many: bool = False
+    by_id: bool = False
 
 
-def _matching(
-    given: type[Given], order: tuple[str, str], shape: _FilterShape
-) -> QuerySet[Session, SessionRow]:
-    """What `SessionReader.find` lists."""
-    found = Session.objects.owned_by(EVERY_ACCOUNT if shape.everyone else given("account"))
+def _filtered(given: Callable[[str], Any], shape: _FilterShape) -> SessionQuerySet:
+    """By all filters but the words."""
+    found = Session.objects.owned_by(given_account(given, shape.everyone))
     found = found.filter(**{_LOOKUPS[name]: given(name) for name in shape.compared})
     found = found.with_status(shape.statuses, now=given("now"))
     found = found.with_metadata(given(f"term_{number}") for number in range(shape.term_count))
@@ -98,8 +108,18 @@ def _matching(
         found = found.with_run_status(shape.run_statuses, now=given("now"))
     if shape.has_open_tool_calls is not None:
         found = found.with_open_tool_calls(shape.has_open_tool_calls)
+    return found
+
+
+def _matching(
+    given: type[Given], order: tuple[str, str], shape: _FilterShape
+) -> QuerySet[Session, SessionRow]:
+    """What `SessionReader.find` lists."""
+    found = _filtered(given, shape)
     if shape.mentions:
-        found = found.mentioning(given("words"))
+        wanted = mentioned(given("words"), many=shape.of_many)
+        beginning = Q(pk__startswith=given("beginning"))
+        found = found.filter(wanted | beginning if shape.by_id else wanted)
     return found.order_by(*order).rows()
 
 
@@ -145,7 +165,35 @@ class SessionReader:
         return session
 
     def find(self, *, filters: SessionFilters, order: tuple[str, str], now: datetime) -> Listing:
-        """Sessions that match at this moment, as a list shows them (`SessionRow`)."""
+        """Sessions that match at this moment, as a list shows them (`SessionRow`); by words, all of
+        which one text of the session has."""
+        shape, values = self._asked(filters, now)
+        if filters.q and (query := Query.of(filters.q)):
+            beginning = fold(filters.q)
+            shape = shape._replace(
+                mentions=True,
+                of_many=are_many(query, self.actor.read_scope),
+                by_id=beginning.startswith(_ID),
+            )
+            values |= {"words": for_database(query), "beginning": beginning}
+        return Listing(Session, _matching, order, (shape,), values)
+
+    def search(self, *, filters: SessionFilters, now: datetime) -> Search:
+        """The texts that have all words of ``filters.q``, of sessions that match the other filters
+        at this moment.
+
+        Raises:
+            InvalidRequest: there is nothing to look for.
+        """
+        query = Query.of(filters.q or "")
+        if not query:
+            raise InvalidRequest.at("/q", "must hold a letter, a digit or a sign")
+        shape, values = self._asked(filters, now)
+        sessions = _filtered(values.__getitem__, shape).exclude(status=SessionStatus.DELETED)
+        return Search(query, self.actor.read_scope, sessions)
+
+    def _asked(self, filters: SessionFilters, now: datetime) -> tuple[_FilterShape, dict[str, Any]]:
+        """What the filters but the words make of the query, and its values."""
         compared = {name: getattr(filters, name) for name in _LOOKUPS}
         compared = {name: value for name, value in compared.items() if value is not None}
         terms = [metadata_term(*item) for item in filters.metadata.items()]
@@ -157,11 +205,9 @@ class SessionReader:
             run_statuses=None if filters.run_status is None else tuple(filters.run_status),
             has_open_tool_calls=filters.has_open_tool_calls,
             term_count=len(terms),
-            mentions=filters.q is not None,
         )
         values: dict[str, Any] = {f"term_{number}": term for number, term in enumerate(terms)}
-        values |= {"account": account, "now": now, "words": fold(filters.q or ""), **compared}
-        return Listing(Session, _matching, order, (shape,), values)
+        return shape, values | {"account": account, "now": now, **compared}
 
     def open_tool_calls(self, *, session: Session) -> list[str]:
         """The ids of the first hundred open calls of a session that was read already."""

@@ -10,15 +10,20 @@ from ..errors import InvalidTransition, OrphanToolResult
 from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import Message, Session, ToolCall
+from ..prepared import Given, GivenList, Prepared
 from ..querysets import ToolCallQuerySet
 from ..rows import ToolCallRow
 from ..states import FINAL_TOOL_CALLS, OPEN_TOOL_CALLS, TOOL_CALL_TRANSITIONS, ToolCallStatus
-from ..writes import insert
+from ..writes import insert, new_row
 from .drafts import Draft
+from .notes import note_calls
 from .pairing import CallDraft, ResultDraft
+from .search import forget as forget_words
 
 # The error type of a call whose run ended without its result.
 ABANDONED = "abandoned"
+# That of an open call whose message a rewind took out of the history.
+SUPERSEDED = "superseded"
 
 _MAX_IDS_IN_A_STATEMENT = 1000
 
@@ -50,11 +55,9 @@ class Linker:
         unanswered: Iterable[ToolCall] = ()
         recorded: Iterable[ToolCall] = ()
         if answered and session.tool_call_count:
-            mine = ToolCall.objects.filter(session=session).unanswered_in_chat()
-            unanswered = _with_ids(mine, answered)
+            unanswered = _with_ids(_unanswered, session, answered)
         if announced and session.open_tool_call_count:
-            mine = ToolCall.objects.filter(session=session, message_sequence=None).open()
-            recorded = _with_ids(mine.order_by("id"), announced)
+            recorded = _with_ids(_recorded, session, announced)
         return cls(session, version, now, _by_tool_call_id(unanswered), _by_tool_call_id(recorded))
 
     def add(self, message: Message, draft: Draft) -> None:
@@ -91,9 +94,10 @@ class Linker:
         return waiting.popleft() if waiting else None
 
     def _make(self, message: Message, draft: CallDraft) -> ToolCall:
-        call = ToolCall(
+        call = new_row(
+            ToolCall,
             id=new_id("call"),
-            session=self.session,
+            session_id=self.session.session_id,
             run_id=message.run_id,
             tool_call_id=draft.tool_call_id,
             name=draft.name,
@@ -127,11 +131,27 @@ class Linker:
         self.changed[call.id] = call
 
 
-def _with_ids(calls: ToolCallQuerySet, tool_call_ids: set[str]) -> ToolCallQuerySet:
+@Prepared
+def _unanswered(given: type[Given], by_id: bool) -> ToolCallQuerySet:
+    mine = ToolCall.objects.filter(session=given("session_id")).unanswered_in_chat()
+    return mine.filter(tool_call_id__in=[GivenList("ids")]) if by_id else mine
+
+
+@Prepared
+def _recorded(given: type[Given], by_id: bool) -> ToolCallQuerySet:
+    """That no message has announced yet."""
+    mine = ToolCall.objects.filter(session=given("session_id"), message_sequence=None)
+    mine = mine.open().order_by("id")
+    return mine.filter(tool_call_id__in=[GivenList("ids")]) if by_id else mine
+
+
+def _with_ids(
+    calls: Prepared[ToolCall], session: Session, tool_call_ids: set[str]
+) -> list[ToolCall]:
     """Those that have one of these ids; all, where there are more ids than a statement holds."""
     if len(tool_call_ids) > _MAX_IDS_IN_A_STATEMENT:
-        return calls
-    return calls.filter(tool_call_id__in=tool_call_ids)
+        return calls.all(False, session_id=session.session_id)
+    return calls.all(True, session_id=session.session_id, ids=tool_call_ids)
 
 
 def _store(calls: Iterable[ToolCall]) -> None:
@@ -192,11 +212,13 @@ def finish(
 def reopen(session: Session, calls: Iterable[ToolCall], *, version: int) -> None:
     """Make calls whose result was removed unanswered again.
 
-    A status that the result did not give (cancelled, abandoned, settled) stays.
+    A status that the result did not give (cancelled, abandoned, settled) stays, and so does that
+    of a call that was superseded: nobody waits for it.
     """
     changed = list(calls)
     for call in changed:
         given_by_result = call.error_type != ABANDONED and call.status != ToolCallStatus.CANCELLED
+        given_by_result = given_by_result and call.superseded_at is None
         call.result, call.result_sequence = None, None
         call.size = len(call.arguments or "")
         call.session_version = version
@@ -206,6 +228,7 @@ def reopen(session: Session, calls: Iterable[ToolCall], *, version: int) -> None
             call.error_type, call.error_message = None, None
             session.open_tool_call_count += 1
     _store(changed)
+    note_calls(session, changed, version=version)
 
 
 def forget(session: Session, calls: Iterable[ToolCall]) -> None:
@@ -213,7 +236,10 @@ def forget(session: Session, calls: Iterable[ToolCall]) -> None:
     removed = list(calls)
     session.tool_call_count -= len(removed)
     session.open_tool_call_count -= sum(call.status in OPEN_TOOL_CALLS for call in removed)
-    ToolCall.objects.filter(pk__in=[call.id for call in removed]).delete()
+    ids = [call.id for call in removed]
+    if ids:
+        forget_words(session, ids)
+        ToolCall.objects.filter(pk__in=ids).delete()
 
 
 def close_open_calls(
@@ -223,8 +249,10 @@ def close_open_calls(
     error_type: str,
     now: datetime,
     run_id: str | None = None,
+    after: int | None = None,
 ) -> None:
-    """End the open calls of a run that ended, or of a session that leaves ACTIVE.
+    """End the open calls of a run that ended, of a session that leaves ACTIVE, or of the messages
+    ``after`` a sequence.
 
     Source: report RUN-09 (a cancelled run's pending approval blocked the conversation for good).
     """
@@ -233,9 +261,24 @@ def close_open_calls(
     calls = ToolCall.objects.filter(session=session).open()
     if run_id is not None:
         calls = calls.filter(run=run_id)
+    if after is not None:
+        calls = calls.filter(message_sequence__gt=after)
+    ids = list(calls.values_list("id", flat=True))
     session.open_tool_call_count -= calls.update(
         status=status, error_type=error_type, finished_at=now, session_version=session.version
     )
+    note_calls(session, ids, version=session.version)
+
+
+def supersede(session: Session, *, after: int, now: datetime) -> None:
+    """Let the calls of the messages after a sequence go with them; what was done stays known."""
+    close_open_calls(session, ToolCallStatus.CANCELLED, error_type=SUPERSEDED, now=now, after=after)
+    if session.tool_call_count:
+        calls = ToolCall.objects.filter(session=session, message_sequence__gt=after)
+        calls = calls.filter(superseded_at=None)
+        ids = list(calls.values_list("id", flat=True))
+        calls.update(superseded_at=now, session_version=session.version)
+        note_calls(session, ids, version=session.version)
 
 
 def move_call(session: Session, call: ToolCall, to: ToolCallStatus) -> None:
