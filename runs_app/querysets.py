@@ -130,6 +130,10 @@ class RunQuerySet(QuerySet["Run"]):
         ends = begins + timedelta(days=1)
         return self.filter(run_id__gte=id_at("run", begins), run_id__lt=id_at("run", ends))
 
+    def light(self) -> "RunQuerySet":
+        """Without what may be megabytes long."""
+        return self.defer("input", "output", "error", "metadata")
+
     def lapsed(self, *, now: datetime) -> "RunQuerySet":
         """Runs past their deadline that nobody has settled yet; needs `effective`."""
         return self.filter(_lapsed(now))

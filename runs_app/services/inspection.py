@@ -53,8 +53,8 @@ def calls_of(run: Run) -> Some[ToolCall]:
 
 def children_of(run: Run) -> Some[Run]:
     children = Run.objects.filter(parent_run=run).effective().select_related("session")
-    heavy = ("input", "output", "error", "metadata", "session__metadata", "session__search_text")
-    return _some(children.order_by("run_id").defer(*heavy), MOST_CHILDREN)
+    light = children.light().defer("session__metadata", "session__search_text")
+    return _some(light.order_by("run_id"), MOST_CHILDREN)
 
 
 def messages_of(run: Run) -> Some[Message]:

@@ -12,7 +12,7 @@ from sessions_app.jsontext import JSONText
 from sessions_app.models import Session
 from sessions_app.services.fencing import check_attempt
 from sessions_app.services.lifecycle import clean_reason, settled_session
-from sessions_app.services.locking import locked_session, require_active
+from sessions_app.services.locking import locked_session, require_active, write_transaction
 from sessions_app.usage import Usage
 
 from ..models import Run
@@ -20,6 +20,7 @@ from ..states import RunStatus
 from . import creation, settling, transitions
 from .creation import NewRun, wait_seconds
 from .reading import RunReader
+from .transfer import Staged, restoring
 
 
 class RunManager(RunReader):
@@ -51,6 +52,17 @@ class RunManager(RunReader):
         """
         with self._active_session(session_id, now, if_match) as (session, moment):
             return creation.create(session, new, actor=self.actor, now=moment)
+
+    def restore(self, staged: Staged, *, now: datetime | None = None) -> Session:
+        """Store a session that was read from a file (`transfer.stage`), as one of the account's.
+
+        It is here because the file holds the session's runs, too.
+
+        Raises:
+            AlreadyExists: the account has a session of its external id.
+        """
+        with write_transaction():
+            return restoring.restore(staged, actor=self.actor, now=now or timezone.now())
 
     def start(
         self,

@@ -3,17 +3,15 @@
 Days are UTC's, and runs count on the day on which they were created: a range of their keys.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from django.db import connection
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, QuerySet
 
 from sessions_app.models import Session
-from sessions_app.services.counting import Bounded, bounded, count_all
+from sessions_app.services.counting import Bounded, bounded, count_all, of_each
 from sessions_app.states import SessionStatus
 
 from ..models import Run
@@ -111,13 +109,14 @@ def days(*, now: datetime) -> list[Day]:
     """Each of the last days: its runs by outcome, its tokens, how long its runs took."""
     today = now.astimezone(UTC).date()
     found = [Day(today - timedelta(days=back)) for back in reversed(range(CHART_DAYS))]
-    for index, status, runs, tokens_in, tokens_out in _of_each(found, _BY_OUTCOME, _runs_of):
+    outcomes = of_each(_BY_OUTCOME, (_runs_of(day.day) for day in found))
+    for index, status, runs, tokens_in, tokens_out in outcomes:
         day = found[index]
         day.runs[status] = runs
         day.input_tokens += int(tokens_in)
         day.output_tokens += int(tokens_out)
     took: dict[int, list[timedelta]] = {}
-    for index, duration in _of_each(found, "SELECT {index}, took FROM ({rows}) AS ended", _took):
+    for index, duration in of_each(_DURATIONS, (_took(day.day) for day in found)):
         took.setdefault(index, []).append(_duration(duration))
     for index, durations in took.items():
         found[index].median = _percentile(durations, 0.5)
@@ -139,6 +138,7 @@ _BY_OUTCOME = (
     "SELECT {index}, status, count(*), sum(input_tokens), sum(output_tokens)"
     " FROM ({rows}) AS runs GROUP BY status"
 )
+_DURATIONS = "SELECT {index}, took FROM ({rows}) AS ended"
 
 
 def _runs_of(day: date) -> QuerySet[Any, Any]:
@@ -151,19 +151,6 @@ def _took(day: date) -> QuerySet[Any, Any]:
     ended = Run.objects.created_on(day).filter(status__in=sorted(FINAL), started_at__isnull=False)
     took = ExpressionWrapper(F("ended_at") - F("started_at"), output_field=DurationField())
     return ended.order_by("-run_id").annotate(took=took).values("took")[:DURATIONS_A_DAY]
-
-
-def _of_each(found: list[Day], statement: str, rows: Any) -> Iterator[Any]:
-    """The statement for the rows of each day, as one."""
-    parts: list[str] = []
-    params: list[Any] = []
-    for index, day in enumerate(found):
-        sql, values = rows(day.day).query.sql_with_params()
-        parts.append(statement.format(index=index, rows=sql))
-        params += values
-    with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(parts), params)
-        yield from cursor.fetchall()
 
 
 def _duration(stored: Any) -> timedelta:

@@ -5,6 +5,7 @@ door that a write goes through (`SessionManager.settle`).
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,8 +18,8 @@ from django.utils import timezone
 
 from sessions_app.actors import Actor
 from sessions_app.errors import NotFound, SessionDeleted
-from sessions_app.models import IdempotencyRecord, Session
-from sessions_app.services import SessionManager
+from sessions_app.models import BulkMove, BulkTarget, IdempotencyRecord, Session
+from sessions_app.services import SessionManager, bulk
 from sessions_app.states import SessionStatus
 
 from ..models import Run
@@ -26,14 +27,19 @@ from ..querysets import RunQuerySet
 from .manager import RunManager
 
 logger = logging.getLogger(__name__)
+# For the decisions about many sessions that their operators' pages drive no more: each of them, and
+# all of a round, so that deadlines are not kept waiting. Who gets no turn is the first next time.
+_BULK_SECONDS, _BULK_ROUND_SECONDS = 5.0, 20.0
 
 
 @dataclass(slots=True)
 class Swept:
-    """How many sessions were settled and purged, records dropped, and sessions left for later."""
+    """How many sessions were settled, purged and moved by operators' decisions, records dropped,
+    and sessions (or decisions) that failed."""
 
     settled: int = 0
     purged: int = 0
+    moved: int = 0
     idempotency_records: int = 0
     failed: int = 0
 
@@ -42,6 +48,14 @@ class Swept:
 
     def purge(self, session_id: str, work: Callable[..., object]) -> None:
         self.purged += self._done(session_id, work)
+
+    def move(self, move: BulkMove, *, seconds: float) -> None:
+        def work(*, session_id: str) -> None:
+            worked = bulk.step(move, seconds=seconds)
+            self.moved += worked.moved
+            self.failed += worked.failed
+
+        self._done(move.pk, work)
 
     def _done(self, session_id: str, work: Callable[..., object]) -> bool:
         """Do this to the session; one that cannot be done must not keep all others waiting."""
@@ -69,6 +83,7 @@ def due(*, now: datetime | None = None) -> Swept:
     return Swept(
         settled=len(known.union(_strays(moment).values_list("session_id", flat=True))),
         purged=Session.objects.awaiting_purge().count(),
+        moved=BulkTarget.objects.filter(bulk__in=bulk.abandoned(now=moment), outcome=None).count(),
         idempotency_records=_old_records(moment).count(),
     )
 
@@ -85,9 +100,21 @@ def sweep(*, batch: int = 100, now: datetime | None = None) -> Swept:
         done.settle(session_id, partial(interrupt, now=moment))
     for session_id in _keys(Session.objects.awaiting_purge(), batch):
         done.purge(session_id, partial(_purge, manager, batch=batch))
+    _go_on(done)
+    for move in bulk.forgettable(now=moment)[:batch]:
+        bulk.forget(move, batch=batch)
     while keys := list(_old_records(moment).values_list("pk", flat=True)[:batch]):
         done.idempotency_records += IdempotencyRecord.objects.filter(pk__in=keys).delete()[0]
     return done
+
+
+def _go_on(done: Swept) -> None:
+    """With what operators have decided, and left to itself."""
+    until = time.monotonic() + _BULK_ROUND_SECONDS
+    for move in bulk.abandoned(now=timezone.now()):
+        if (left := until - time.monotonic()) <= 0:
+            return
+        done.move(move, seconds=min(_BULK_SECONDS, left))
 
 
 def _purge(manager: SessionManager, *, session_id: str, batch: int) -> None:

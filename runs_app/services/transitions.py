@@ -77,6 +77,7 @@ def move(
     run.status = to
     if to not in UNFINISHED:
         run.ended_at = run.ended_at or at or now
+    session.failed_run_count += to == RunStatus.FAILED
     run.save()
     mirror(session, run)
     if activity:

@@ -1,5 +1,6 @@
 """``manage.py expire_sessions``: the sweep, once or for ever."""
 
+import logging
 import signal
 from argparse import ArgumentParser
 from threading import Event
@@ -10,11 +11,14 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 
 from runs_app.services.sweep import Swept, due, sweep
 
+logger = logging.getLogger("dossier.sweep")
+
 
 class Command(BaseCommand):
     help = (
         "Interrupt runs and expire sessions whose deadline has passed, finish interrupted "
-        "deletions, and drop old idempotency records. Safe to run at any time, any number at once."
+        "deletions, go on with what operators decided of many sessions, and drop old idempotency "
+        "records. Safe to run at any time, any number at once."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,9 +31,11 @@ class Command(BaseCommand):
             raise CommandError("--batch and --loop must be greater than zero.")
         if loop is None:
             swept = due() if dry_run else sweep(batch=batch)
-            self._report(swept, dry_run=dry_run)
+            self.stdout.write(_told(swept, dry_run=dry_run))
             if swept.failed:
-                raise CommandError(f"{swept.failed} sessions were left for later; see the log.")
+                raise CommandError(
+                    f"{swept.failed} sessions were left for later, or failed; see the log."
+                )
             return
         stopped = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -39,19 +45,23 @@ class Command(BaseCommand):
             stopped.wait(loop)
 
     def _round(self, *, batch: int, dry_run: bool) -> None:
-        """One round of the loop; a database that is busy or gone is tried again next time."""
+        """One round of the loop, which is told in the log; a database that is busy or gone is tried
+        again next time."""
         close_old_connections()
         try:
             swept = due() if dry_run else sweep(batch=batch)
         except (OperationalError, InterfaceError) as error:
-            self.stderr.write(f"The sweep will try again: {error}")
+            # By its kind only: a database's message may repeat a row.
+            logger.warning("The sweep will try again: %s", type(error).__name__)
             return
         if swept != Swept():
-            self._report(swept, dry_run=dry_run)
+            logger.info(_told(swept, dry_run=dry_run))
 
-    def _report(self, swept: Swept, *, dry_run: bool) -> None:
-        verb = "would be" if dry_run else "were"
-        self.stdout.write(
-            f"{swept.settled} sessions {verb} settled, {swept.purged} purged, "
-            f"{swept.idempotency_records} idempotency records dropped."
-        )
+
+def _told(swept: Swept, *, dry_run: bool) -> str:
+    verb = "would be" if dry_run else "were"
+    return (
+        f"{swept.settled} sessions {verb} settled, {swept.purged} purged, "
+        f"{swept.moved} moved as operators decided, "
+        f"{swept.idempotency_records} idempotency records dropped."
+    )

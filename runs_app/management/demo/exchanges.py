@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from sessions_app.folding import folded_text
+from sessions_app.folding import folded_text, message_text
 from sessions_app.jsontext import JSONText
 from sessions_app.usage import NO_USAGE, Usage
 
@@ -27,10 +27,9 @@ class Said:
     ) -> "Said":
         spent = usage or NO_USAGE
         counted = {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens}
-        body = JSONText.of(
-            {"role": role, "content": content, **others} | ({"usage": counted} if usage else {})
-        )
-        return cls(role, body, len(body), folded_text(content), spent)
+        told = {"role": role, "content": content, **others} | ({"usage": counted} if usage else {})
+        body = JSONText.of(told)
+        return cls(role, body, len(body), folded_text(message_text(told)), spent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 
+from sessions_app.chain import link
 from sessions_app.models import Session, SessionEvent
 from sessions_app.states import ActorType, Subject
 
@@ -40,19 +41,19 @@ class Ledger:
         system: bool = False,
     ) -> None:
         self.session.event_count += 1
-        self.events.append(
-            SessionEvent(
-                event_id=self.ids.new("evt", self.now),
-                session_id=self.session.pk,
-                sequence=self.session.event_count,
-                subject=subject,
-                subject_id=subject_id,
-                from_status=origin,
-                to_status=to,
-                actor_type=ActorType.SYSTEM if system else ActorType.ACCOUNT,
-                actor_id="" if system else self.account.username,
-                reason=reason,
-                session_version=self.session.version,
-                created_at=self.now,
-            )
+        event = SessionEvent(
+            event_id=self.ids.new("evt", self.now),
+            session_id=self.session.pk,
+            sequence=self.session.event_count,
+            subject=subject,
+            subject_id=subject_id,
+            from_status=origin,
+            to_status=to,
+            actor_type=ActorType.SYSTEM if system else ActorType.ACCOUNT,
+            actor_id="" if system else self.account.username,
+            reason=reason,
+            session_version=self.session.version,
+            created_at=self.now,
         )
+        event.digest = self.session.event_digest = link(self.session.event_digest, event)
+        self.events.append(event)

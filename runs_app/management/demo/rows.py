@@ -3,12 +3,17 @@
 import random
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar, cast
 
 from django.db import transaction
 from django.db.models import Model
 
 from sessions_app.ids import id_at
+from sessions_app.models import Message, Session, WorkingMemoryRevision
+from sessions_app.services.search import index_new
 from sessions_app.writes import insert
+
+Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(slots=True)
@@ -38,4 +43,8 @@ class Rows:
         with transaction.atomic():
             for rows in self.of.values():
                 insert(rows)
+            index_new(self._of(Session), self._of(Message), self._of(WorkingMemoryRevision))
         self.of.clear()
+
+    def _of(self, model: type[Row]) -> list[Row]:
+        return cast(list[Row], self.of.get(model, []))

@@ -158,6 +158,7 @@ class Story(Ledger):
         origin, run.status = run.status, to
         run.session_version = self.session.version
         self.session.newest_run_status = to
+        self.session.failed_run_count += to == RunStatus.FAILED
         self.event(Subject.RUN, run.pk, origin, to, reason=reason, system=system)
 
     # --- messages ---
