@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin, SimpleListFilter, display
-from django.contrib.admin.views.main import PAGE_VAR
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -20,6 +19,7 @@ from sessions_app.admin.base import Shown
 from sessions_app.admin.confirm import OperatedAdmin
 from sessions_app.admin.operations import Fate, Operation
 from sessions_app.admin.session_operations import status_of
+from sessions_app.admin.tabs import Tabs, tabs
 from sessions_app.console import values
 from sessions_app.states import ContentPage, SessionStatus
 
@@ -60,7 +60,7 @@ class Cancel(Operation):
         return True
 
 
-_TABS: tuple[tuple[Any, dict[str, str]], ...] = (
+_TABS: Tabs = (
     (_("All"), {}),
     *(
         (status.label, {"status": status.value})
@@ -73,7 +73,6 @@ _TABS: tuple[tuple[Any, dict[str, str]], ...] = (
     ),
     (_("Stuck"), {"stuck": "yes"}),
 )
-_OF_TABS = ("status", "stuck")
 
 
 class RunStatusFilter(SimpleListFilter):
@@ -209,25 +208,8 @@ class RunAdmin(OperatedAdmin):
         return runs.select_related("session").with_error_head()
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        tabs = {"tabs": _tabs(request)}
-        return super().changelist_view(request, tabs | (extra_context or {}))
+        shown = {"tabs": tabs(request, _TABS)}
+        return super().changelist_view(request, shown | (extra_context or {}))
 
     def caption(self, obj: Run) -> Shown:
         return values.cell(obj.agent_id) if obj.agent_id else ""
-
-
-def _tabs(request: HttpRequest) -> list[dict[str, Any]]:
-    """By what people look for; each keeps the search and the other filters."""
-    chosen = {name: request.GET[name] for name in _OF_TABS if request.GET.get(name)}
-    return [
-        {"label": label, "url": _with(request, query), "is_current": chosen == query}
-        for label, query in _TABS
-    ]
-
-
-def _with(request: HttpRequest, wanted: dict[str, str]) -> str:
-    query = request.GET.copy()
-    for name in (PAGE_VAR, *_OF_TABS):
-        query.pop(name, None)
-    query.update(wanted)
-    return f"?{query.urlencode()}"

@@ -5,15 +5,6 @@ from django.urls import reverse
 from sessions_app.admin.base import address
 
 
-def session_url(session_id: str) -> str:
-    return address("sessions_app_session_change", session_id)
-
-
-def message_url(session_id: str, sequence: int) -> str:
-    """A message at its place in the conversation, on that page of it which has it."""
-    return f"{session_url(session_id)}?at={sequence}#m{sequence}"
-
-
 def call_url(call_id: str) -> str:
     return address("sessions_app_toolcall_change", call_id)
 

@@ -1,16 +1,21 @@
 """Drawings of figures by day: numbers for SVG attributes, in a box of 100 units' height."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 from django.utils.formats import date_format, number_format
-from django.utils.translation import gettext as _
 
 HEIGHT = 100
 COLUMN = 20
 _GAP = 4
 _STEPS = (1, 2, 2.5, 5, 10)
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_TIMES = (
+    *(1, 2, 4, 10, 20, 30),
+    *(_MINUTE * count for count in (1, 2, 4, 10, 20, 30)),
+    *(_HOUR * count for count in (1, 2, 4, 8, 12, 24)),
+)
 
 
 class Part(NamedTuple):
@@ -61,6 +66,11 @@ def nice(most: float) -> float:
     return max(1, next(size * step for step in _STEPS if size * step >= most))
 
 
+def nice_time(most: float) -> float:
+    """In seconds: the lowest time that is not below ``most``, and is round as its half is."""
+    return next((time for time in _TIMES if time >= most), _DAY * nice(most / _DAY))
+
+
 def stack(values: Sequence[tuple[str, float]], top: float) -> list[Part]:
     """Pieces one upon the other; what is there at all is seen."""
     parts, floor = [], float(HEIGHT)
@@ -90,22 +100,6 @@ def compact(value: float) -> str:
         if value >= size:
             return f"{number_format(round(value / size, 1)).rstrip('0').rstrip('.,')}{letter}"
     return number_format(round(value, 1)).removesuffix(".0").removesuffix(",0")
-
-
-def duration(length: timedelta | None) -> str:
-    """As people say how long something took."""
-    if length is None:
-        return "\N{EN DASH}"
-    seconds = length.total_seconds()
-    if seconds < 1:
-        return _("%(count)s ms") % {"count": round(seconds * 1000)}
-    if seconds < 60:  # noqa: PLR2004
-        return _("%(count)s s") % {"count": compact(seconds)}
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:  # noqa: PLR2004
-        return _("%(minutes)s min %(seconds)s s") % {"minutes": minutes, "seconds": rest}
-    hours, minutes = divmod(minutes, 60)
-    return _("%(hours)s h %(minutes)s min") % {"hours": hours, "minutes": minutes}
 
 
 def scale(top: float, say: Any = compact) -> list[str]:

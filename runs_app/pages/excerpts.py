@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from sessions_app.console.addresses import message_url
+from sessions_app.console.transcript.entries import label_of
+from sessions_app.console.values import cut
 from sessions_app.models import Message
-
-from .addresses import message_url
 
 _CHARACTERS = 600
 _CONTENT = re.compile(r'"content":\s*"((?:[^"\\]|\\.)*)')
@@ -17,6 +18,7 @@ class Excerpt(NamedTuple):
     sequence: int
     url: str
     role: str
+    label: str
     text: str
     calls: list[str]
     """The names of the tools that it calls."""
@@ -29,11 +31,13 @@ def excerpts(messages: Sequence[Message], *, may_read: bool) -> list[Excerpt]:
 
 def _excerpt(message: Message, *, may_read: bool) -> Excerpt:
     body = _body(message.head) if may_read else {}  # type: ignore[attr-defined]
+    role, label = label_of(message, body)
     return Excerpt(
         message.sequence,
         message_url(message.session_id, message.sequence),
-        message.role or message.type,
-        _cut(" ".join(_texts(body.get("content")))),
+        role,
+        label,
+        cut(" ".join(_texts(body.get("content"))), _CHARACTERS),
         [name for name in _names(body.get("tool_calls")) if name],
         message,
     )
@@ -71,7 +75,3 @@ def _names(calls: Any) -> Iterator[str]:
         name = function.get("name") if isinstance(function, dict) else None
         if isinstance(name, str):
             yield name
-
-
-def _cut(text: str) -> str:
-    return text[:_CHARACTERS] + ("…" if len(text) > _CHARACTERS else "")

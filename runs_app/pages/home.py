@@ -1,7 +1,7 @@
 """Where one arrives: what needs a person, then how the work goes."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -11,6 +11,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from sessions_app.console.durations import duration
 from sessions_app.console.registry import register
 from sessions_app.pages.base import ANY_STAFF, ConsolePage
 from sessions_app.services.counting import Bounded
@@ -182,16 +183,16 @@ def _tokens_chart(days: Sequence[overview.Day], urls: Sequence[str]) -> charts.C
 def _durations_chart(days: Sequence[overview.Day], urls: Sequence[str]) -> charts.Chart:
     medians = [day.median.total_seconds() if day.median else None for day in days]
     highest = [day.p95.total_seconds() if day.p95 else None for day in days]
-    top = charts.nice(max((each for each in highest if each), default=1))
+    top = charts.nice_time(max((each for each in highest if each), default=1))
     said = [
         _("median %(median)s, 95th percentile %(p95)s")
-        % {"median": charts.duration(day.median), "p95": charts.duration(day.p95)}
+        % {"median": duration(day.median), "p95": duration(day.p95)}
         for day in days
     ]
     columns = charts.columns([day.day for day in days], said, urls, [[] for _day in days])
     lines = {"p95": charts.line(highest, top), "median": charts.line(medians, top)}
-    seconds = charts.scale(top, lambda value: _("%(count)s s") % {"count": charts.compact(value)})
-    return _chart(days, columns, lines, seconds)
+    times = charts.scale(top, lambda seconds: duration(timedelta(seconds=seconds)))
+    return _chart(days, columns, lines, times)
 
 
 def _row(day: overview.Day, url: str) -> DayRow:
@@ -204,6 +205,6 @@ def _row(day: overview.Day, url: str) -> DayRow:
         url,
         outcomes,
         day,
-        charts.duration(day.median),
-        charts.duration(day.p95),
+        duration(day.median),
+        duration(day.p95),
     )

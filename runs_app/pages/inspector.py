@@ -8,19 +8,21 @@ from django.contrib.admin.utils import quote
 from django.urls import reverse
 
 from sessions_app.admin.base import address
-from sessions_app.console.values import number
+from sessions_app.console.addresses import session_url
+from sessions_app.console.durations import duration
+from sessions_app.console.memory_view import Comparison, compared
+from sessions_app.console.values import dollars, number
 from sessions_app.models import Message, ToolCall
 from sessions_app.states import ActorType
 
-from ..console.durations import duration, end_of, is_live, run_status, took
+from ..console.durations import end_of, is_live, run_status, took
 from ..console.errors import Fault, fault_of
 from ..models import Run
 from ..services import inspection
 from ..services.inspection import MemoryChange, Some
 from ..states import RunStatus
-from .addresses import records_url, run_url, session_url
+from .addresses import records_url, run_url
 from .excerpts import Excerpt, excerpts
-from .memory import Field, fields_of
 from .timeline import Timeline
 
 _DOCUMENTS = ("input", "output", "error", "metadata")
@@ -62,9 +64,7 @@ class Inspector:
 
     @property
     def cost(self) -> str:
-        """In dollars, with as many places as it has."""
-        dollars = self.run.cost_nanousd
-        return f"${dollars / 1_000_000_000:,.4f}" if dollars else ""
+        return dollars(self.run.cost_nanousd)
 
     @property
     def fault(self) -> Fault | None:
@@ -145,8 +145,10 @@ class Inspector:
         return inspection.memory_of(self.run, until=self.ended_at or self.now)
 
     @property
-    def memory_fields(self) -> list[Field]:
-        return fields_of(self.memory)
+    def memory_fields(self) -> list[Comparison]:
+        """The fields that hold anything, before or after."""
+        found = compared(self.memory.before, self.memory.after)
+        return [each for each in found if each.lines]
 
     @property
     def memory_urls(self) -> dict[str, str]:

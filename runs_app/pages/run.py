@@ -1,6 +1,5 @@
 """The run inspector: one run, what it did when, and what came of it."""
 
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +11,9 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from sessions_app.actors import Actor
 from sessions_app.admin.base import READ_CONTENT
 from sessions_app.console.registry import register
 from sessions_app.errors import NotFound
@@ -119,14 +116,6 @@ class RunPage(ConsolePage):
             "see_memory": may("sessions_app.view_workingmemoryrevision"),
             "see_events": may("sessions_app.view_sessionevent"),
         }
-
-    @cached_property
-    def now(self) -> datetime:
-        return timezone.now()
-
-    @cached_property
-    def actor(self) -> Actor:
-        return Actor.operator(self.request.user)  # type: ignore[arg-type]
 
     @cached_property
     def may_read(self) -> bool:

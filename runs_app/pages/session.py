@@ -1,31 +1,28 @@
 """What the tabs of a session's page have in common: whose it is, its facts, its actions."""
 
-from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from django.contrib.admin.utils import unquote
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.actors import Actor
 from sessions_app.admin.base import READ_CONTENT
+from sessions_app.admin.keyset import ID
 from sessions_app.admin.session_operations import status_of
+from sessions_app.api.representations import run_is_alive
 from sessions_app.console.registry import register
-from sessions_app.console.values import visible
+from sessions_app.console.values import dollars, visible
 from sessions_app.models import Session
 from sessions_app.pages.base import ConsolePage, Crumb, Tab
 from sessions_app.services.content_reads import record_read
 from sessions_app.states import ContentPage, SessionStatus
 
 Promise = Any  # a lazy translation
-NANO = 10**9
 _MOST_CHILDREN = 5
 _MOST_DIGITS = 18  # all that fits a column
 
@@ -81,17 +78,6 @@ class OfSession(ConsolePage):
         return next(part for part in PARTS if part.page == self.name)
 
     @cached_property
-    def now(self) -> datetime:
-        return timezone.now()
-
-    @cached_property
-    def actor(self) -> Actor:
-        user = self.request.user
-        if not isinstance(user, User):
-            raise PermissionDenied
-        return Actor.operator(user)
-
-    @cached_property
     def agent_session(self) -> Session:
         session_id = self.kwargs["session_id"]
         found = Session.objects.readable_by(self.actor).select_related("account")
@@ -105,6 +91,12 @@ class OfSession(ConsolePage):
     def is_gone(self) -> bool:
         return self.agent_session.status == SessionStatus.DELETED
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a run is going on in it."""
+        session = self.agent_session
+        return run_is_alive(session, status_of(session, now=self.now), self.now)
+
     @cached_property
     def may_read(self) -> bool:
         user = self.request.user
@@ -113,7 +105,7 @@ class OfSession(ConsolePage):
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         """A part that is asked for by itself has no place for an explanation."""
-        if getattr(request, "htmx", False) and (self.is_gone or not self.may_read):
+        if self.is_fragment and (self.is_gone or not self.may_read):
             raise PermissionDenied
         return super().get(request, **kwargs)
 
@@ -126,7 +118,7 @@ class OfSession(ConsolePage):
             "is_gone": self.is_gone,
             "address": self.address(self.name),
         }
-        if not getattr(self.request, "htmx", False):
+        if not self.is_fragment:
             context |= self.frame()
         if shows:
             self.note_read()
@@ -144,12 +136,15 @@ class OfSession(ConsolePage):
     def frame(self) -> dict[str, Any]:
         session = self.agent_session
         admin: Any = self.site.get_model_admin(Session)
+        parent = Session.objects.filter(pk=session.parent_session_id)
         children = Session.objects.filter(parent_session=session).order_by("-session_id")
         return {
             "title": visible(session.title or "") or _("Untitled session"),
             "status": status_of(session, now=self.now),
-            "cost": f"{session.cost_nanousd / NANO:,.4f}" if session.cost_nanousd else None,
+            "is_live": self.is_live,
+            "cost": dollars(session.cost_nanousd),
             "operations": admin.page_context(self.request, session)["operations"],
+            "parent": parent.only("session_id", "title").first(),
             "children": list(children.only("session_id", "title")[: _MOST_CHILDREN + 1]),
             "most_children": _MOST_CHILDREN,
             "metadata_url": reverse(
@@ -169,7 +164,7 @@ class OfSession(ConsolePage):
             Tab(
                 part.label,
                 self.address(part.page),
-                part.page == self.name,
+                part is self.tab,
                 getattr(session, part.counter) if part.counter else None,
             )
             for part in PARTS
@@ -178,9 +173,12 @@ class OfSession(ConsolePage):
 
     def number(self, name: str) -> int | None:
         """A sequence of the query; what is none is left out."""
-        given = self.request.GET.get(name, "")
-        is_number = given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS
-        return int(given) if is_number else None
+        return number_in(self.request.GET.get(name, ""))
+
+
+def number_in(given: str) -> int | None:
+    is_number = given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS
+    return int(given) if is_number else None
 
 
 @register
@@ -192,7 +190,10 @@ class SessionRecord(ConsolePage):
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         query = request.META.get("QUERY_STRING", "")
-        url = reverse("admin:session", args=[unquote(kwargs["session_id"])])
+        session_id = unquote(kwargs["session_id"])
+        if not ID.fullmatch(session_id):
+            raise Http404
+        url = reverse("admin:session", args=[session_id])
         return HttpResponseRedirect(f"{url}?{query}" if query else url)
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 
 from sessions_app.console.memory_view import revisions_of, shown_memory
 from sessions_app.console.registry import register
@@ -12,7 +14,7 @@ from sessions_app.models import SessionEvent, ToolCall, WorkingMemoryRevision
 from sessions_app.services.transcript import with_small_values
 from sessions_app.states import ContentPage
 
-from ..console.durations import run_status
+from ..console.durations import run_status, took
 from ..models import Run
 from .session import OfSession
 
@@ -23,11 +25,18 @@ class _Table(OfSession):
     key: ClassVar[str]
     page_size = 50
 
+    def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        """204 to a page that follows and has it all; else all, of which it takes its parts."""
+        follows = bool(getattr(request, "htmx", False))
+        if follows and self.is_live and self.number("since") == self.agent_session.version:
+            return HttpResponse(status=204)
+        return super().get(request, **kwargs)
+
     def rows(self) -> QuerySet[Any]:
         raise NotImplementedError
 
-    def shown(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """What the template has of the rows."""
+    def shown(self, rows: Sequence[Any], beyond: Sequence[Any]) -> dict[str, Any]:
+        """What the template has of the rows; ``beyond`` is the next one, if there is any."""
         return {"rows": rows}
 
     def part(self) -> dict[str, Any]:
@@ -35,10 +44,11 @@ class _Table(OfSession):
         if before := self._before():
             rows = rows.filter(**{f"{self.key}__lt": before})
         found = list(rows[: self.page_size + 1])
-        more, page = len(found) > self.page_size, found[: self.page_size]
+        page, beyond = found[: self.page_size], found[self.page_size :]
         base = self.address(self.name)
-        older = f"{base}?before={getattr(page[-1], self.key)}" if more else ""
-        return self.shown(page) | {"newer_url": base if before else "", "older_url": older}
+        older = f"{base}?before={getattr(page[-1], self.key)}" if beyond else ""
+        neighbours = {"newer_url": base if before else "", "older_url": older}
+        return self.shown(page, beyond) | neighbours | {"follows": self.is_live and not before}
 
     def _before(self) -> str | int | None:
         given = self.request.GET.get("before", "")
@@ -57,14 +67,12 @@ class MemoryTab(_Table):
     def rows(self) -> QuerySet[Any]:
         return WorkingMemoryRevision.objects.filter(session=self.agent_session)
 
-    def shown(self, rows: Sequence[Any]) -> dict[str, Any]:
+    def shown(self, rows: Sequence[Any], beyond: Sequence[Any]) -> dict[str, Any]:
         """Each revision beside the one before it; the newest of all is the memory itself."""
-        last = rows[-1].version if rows else 0
-        before = self.rows().filter(version=last - 1).first() if last > 1 else None
         current = rows and rows[0].version == self.agent_session.working_memory_version
         return {
             "memory": shown_memory(rows[0].memory.value) if current else None,
-            "revisions": revisions_of([*rows, *([before] if before else [])], count=len(rows)),
+            "revisions": revisions_of([*rows, *beyond], count=len(rows)),
         }
 
 
@@ -75,19 +83,18 @@ class RunsTab(_Table):
     key = "run_id"
 
     def rows(self) -> QuerySet[Any]:
-        runs = Run.objects.filter(session=self.agent_session).effective()
-        return runs.defer("input", "output", "error", "metadata")
+        return Run.objects.filter(session=self.agent_session).effective().light()
 
-    def shown(self, rows: Sequence[Any]) -> dict[str, Any]:
-        return {"rows": [_run_row(run, run_status(run, now=self.now)) for run in rows]}
+    def shown(self, rows: Sequence[Any], beyond: Sequence[Any]) -> dict[str, Any]:
+        return {"rows": [self._row(run) for run in rows]}
 
-
-def _run_row(run: Run, status: Any) -> dict[str, Any]:
-    ended = run.ended_at or (run.deadline if status == "INTERRUPTED" else None)
-    began = run.started_at
-    milliseconds = (ended - began).total_seconds() * 1000 if ended and began else None
-    tokens = run.input_tokens + run.output_tokens
-    return {"run": run, "status": status, "milliseconds": milliseconds, "tokens": tokens}
+    def _row(self, run: Run) -> dict[str, Any]:
+        return {
+            "run": run,
+            "status": run_status(run, now=self.now),
+            "took": took(run, now=self.now),
+            "tokens": run.input_tokens + run.output_tokens,
+        }
 
 
 @register
@@ -100,7 +107,7 @@ class ToolsTab(_Table):
     def rows(self) -> QuerySet[Any]:
         return with_small_values(ToolCall.objects.filter(session=self.agent_session))
 
-    def shown(self, rows: Sequence[Any]) -> dict[str, Any]:
+    def shown(self, rows: Sequence[Any], beyond: Sequence[Any]) -> dict[str, Any]:
         return {"rows": [card_of(call) for call in rows]}
 
 

@@ -1,5 +1,8 @@
 """The conversation, newest page first, and what of it is fetched when it is asked for."""
 
+import json
+from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,61 +28,103 @@ from .session import PARTS, OfSession, Part
 _AFTER_TARGET = 15
 
 
-@register
-class TranscriptTab(OfSession):
-    route, name = "sessions/<str:session_id>/", "session"
-    template_name = "console/session/transcript.html"
-    fragment_name = "console/session/turns.html"
-    content_page = ContentPage.TRANSCRIPT
-
-    def part(self) -> dict[str, Any]:
-        at, before, after = (self.number(name) for name in ("at", "before", "after"))
-        if at is not None:
-            before = at + _AFTER_TARGET
-        role = self.request.GET.get("role", "")
-        role = role if role in ROLES else ""
-        page = read_transcript(self.agent_session, before=before, after=after, role=role or None)
-        # A fragment grows in one direction: the other end is on the page already.
-        is_fragment = bool(getattr(self.request, "htmx", False))
-        return {
-            "entries": entries_of(page, runs=self._runs(page)),
-            "at": at,
-            "role": role,
-            "roles": list(ROLES.items()),
-            **self._neighbours(page, role, is_fragment=is_fragment, forwards=after is not None),
-        }
-
-    def _neighbours(
-        self, page: TranscriptPage, role: str, *, is_fragment: bool, forwards: bool
-    ) -> dict[str, Any]:
-        """Where earlier and later messages are found; the end that faces the page has none."""
-        if not page.messages:
-            return {}
-        base, more = self.address(self.name), {"role": role} if role else {}
-        first, last = page.messages[0].sequence, page.messages[-1].sequence
-        has_earlier = page.has_earlier and first > 1 and not (is_fragment and forwards)
-        has_later = page.has_later and not (is_fragment and not forwards)
-        earlier, later = ({"before": first, **more}, {"after": last, **more})
-        return {
-            "earlier_url": f"{base}?{urlencode(earlier)}" if has_earlier else "",
-            "later_url": f"{base}?{urlencode(later)}" if has_later else "",
-        }
-
-    def _runs(self, page: TranscriptPage) -> dict[str, dict[str, Any]]:
-        ids = {message.run_id for message in page.messages if message.run_id}
-        runs = Run.objects.filter(pk__in=ids).effective()
-        runs = runs.defer("input", "output", "error", "metadata")
-        return {run.pk: {"run": run, "status": run_status(run, now=self.now)} for run in runs}
-
-
-class WholeValue(OfSession):
-    """One value that the transcript has folded, as HTML for its place."""
+class OfTranscript(OfSession):
+    """The conversation, or a piece of it; perhaps what one role has said."""
 
     content_page = ContentPage.TRANSCRIPT
 
     @property
     def tab(self) -> Part:
-        return next(part for part in PARTS if part.page == "session")
+        return PARTS[0]
+
+    @cached_property
+    def role(self) -> str:
+        given = self.request.GET.get("role", "")
+        return given if given in ROLES else ""
+
+    def bar(self) -> dict[str, Any]:
+        """What stands above the messages."""
+        return {
+            "role": self.role,
+            "roles": list(ROLES.items()),
+            "transcript_url": self.address("session"),
+            "search_url": self.address("session_search"),
+        }
+
+    def runs(self, page: TranscriptPage, *more: str) -> dict[str, dict[str, Any]]:
+        """The runs that its messages belong to, and others of the session by their ids."""
+        ids = {*more, *(message.run_id for message in page.messages if message.run_id)}
+        runs = Run.objects.filter(session=self.agent_session, pk__in=ids).effective().light()
+        return {run.pk: {"run": run, "status": run_status(run, now=self.now)} for run in runs}
+
+    def following(
+        self, first: int, last: int, runs: Collection[str], since: int | str | None = None
+    ) -> dict[str, Any]:
+        """What the page sends to learn what is new.
+
+        ``runs`` are those whose status is marked on it; ``since`` is how far it has come, if not as
+        far as the session.
+        """
+        session = self.agent_session
+        since = session.version if since is None else since
+        shown = {"first": first, "last": last, "since": since, "role": self.role}
+        run = {"run": session.active_run_id} if session.active_run_id in runs else {}
+        return {"news_url": self.address("session_news"), "asks": json.dumps(shown | run)}
+
+
+@register
+class TranscriptTab(OfTranscript):
+    route, name = "sessions/<str:session_id>/", "session"
+    template_name = "console/session/transcript.html"
+    fragment_name = "console/session/turns.html"
+
+    def part(self) -> dict[str, Any]:
+        page, at = self._page(), self.number("at")
+        runs = self.runs(page)
+        shown = {"entries": entries_of(page, runs=runs), "at": at, **self.bar()}
+        return shown | self._neighbours(page) | self._follow(page, runs)
+
+    def _page(self) -> TranscriptPage:
+        at, before, after = (self.number(name) for name in ("at", "before", "after"))
+        if at is not None:
+            before = at + _AFTER_TARGET
+        role = self.role or None
+        return read_transcript(self.agent_session, before=before, after=after, role=role)
+
+    @property
+    def _grows(self) -> tuple[bool, bool]:
+        """Whether what is shown has another end upwards and downwards: a fragment grows in one
+        direction, and its other end is on the page already."""
+        if not self.is_fragment:
+            return True, True
+        forwards = self.number("after") is not None
+        return not forwards, forwards
+
+    def _neighbours(self, page: TranscriptPage) -> dict[str, Any]:
+        """Where earlier and later messages are found; the end that faces the page has none."""
+        if not page.messages:
+            return {}
+        upwards, downwards = self._grows
+        base, more = self.address(self.name), {"role": self.role} if self.role else {}
+        first, last = page.messages[0].sequence, page.messages[-1].sequence
+        earlier, later = ({"before": first, **more}, {"after": last, **more})
+        has_earlier = page.has_earlier and first > 1 and upwards
+        return {
+            "earlier_url": f"{base}?{urlencode(earlier)}" if has_earlier else "",
+            "later_url": f"{base}?{urlencode(later)}" if page.has_later and downwards else "",
+        }
+
+    def _follow(self, page: TranscriptPage, runs: Collection[str]) -> dict[str, Any]:
+        """Only where the newest message is: what comes would else stand after a gap."""
+        if page.has_later or not self._grows[1] or not self.is_live:
+            return {}
+        sequences = [message.sequence for message in page.messages]
+        last = max([self.agent_session.last_sequence, *sequences])
+        return self.following(min(sequences, default=1), last, runs)
+
+
+class WholeValue(OfTranscript):
+    """One value that the transcript has folded, as HTML for its place."""
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         if self.is_gone or not self.may_read:

@@ -7,14 +7,17 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from sessions_app.console.addresses import message_url
+from sessions_app.console.durations import duration
+from sessions_app.console.values import visible
 from sessions_app.models import Message, SessionEvent, ToolCall
 from sessions_app.states import OPEN_TOOL_CALLS, ToolCallStatus
 
-from ..console.durations import duration, run_status, took
+from ..console.durations import run_status, took
 from ..models import Run
 from ..services.inspection import Some
 from ..states import RunStatus
-from .addresses import call_url, message_url, run_url
+from .addresses import call_url, run_url
 from .waterfall import Bar, Scale, Span, idle, phases, scale_of, span_of_call, span_of_run
 
 
@@ -87,7 +90,7 @@ class Timeline:
             (
                 f"{self.scale.at(message.created_at):.3f}%",
                 message_url(self.run.session_id, message.sequence),
-                f"#{message.sequence} {message.role or message.type}",
+                visible(f"#{message.sequence} {message.role or message.type}"),
             )
             for message in self.messages
         ]

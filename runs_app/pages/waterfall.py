@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from sessions_app.console.durations import duration
 from sessions_app.models import Message, SessionEvent, ToolCall
 
-from ..console.durations import duration, end_of
+from ..console.durations import end_of
 from ..models import Run
 from ..states import UNFINISHED
 

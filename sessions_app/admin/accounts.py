@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission, User
@@ -31,6 +32,13 @@ class _RightsAdmin(ModelAdmin):
 
     filter_horizontal: Any = ()
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Without Django's menu beside the boxes: groups have a page of their own."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
+            field.widget = field.widget.widget
+        return field
+
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_manytomany(
             db_field, request, **kwargs | {"widget": CheckboxList}
@@ -47,6 +55,8 @@ class UserAdmin(_RightsAdmin, DjangoUserAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    # What has happened is no choice.
+    readonly_fields = ("last_login", "date_joined")
 
     # A *user* is whom an agent talks with; who logs in here, or holds a token, is an account.
 

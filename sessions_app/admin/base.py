@@ -55,6 +55,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
     change_form_template = "console/record.html"
     change_list_template = "console/list.html"
+    listing: type[ChangeList] = Listing
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
@@ -85,7 +86,7 @@ class ReadOnlyAdmin(ModelAdmin):
     # --- which rows ---
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return Listing
+        return self.listing
 
     def get_ordering(self, request: HttpRequest) -> Any:
         if self.in_session and request.GET.get("session"):
@@ -94,7 +95,8 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         """Only what a filter of the page asks for: a lookup by URL could scan any column."""
-        return lookup in {getattr(each, "parameter_name", None) for each in self.list_filter}
+        named = {getattr(each, "parameter_name", None) for each in self.list_filter}
+        return lookup in named.union(*(getattr(each, "bounds", ()) for each in self.list_filter))
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         return self.ids

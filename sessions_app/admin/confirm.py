@@ -1,7 +1,6 @@
 """The confirm page: what will happen, why it is wanted, and only then the call."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,14 +18,13 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from ..actors import Actor
 from ..console import policy
-from ..ids import MAX_ID_LENGTH
 from ..services.lifecycle import MAX_REASON
 from .base import ReadOnlyAdmin, Shown, address
+from .keyset import ID
 from .operations import Operation, Plan, carry_out
 
 MOST_AT_ONCE = 100
-_ID = re.compile(rf"[a-z]+_[0-9a-z]{{1,{MAX_ID_LENGTH}}}")
-_FILTERS = "_changelist_filters"
+FILTERS = "_changelist_filters"
 
 
 class ConfirmForm(forms.Form):
@@ -57,7 +55,8 @@ class ConfirmForm(forms.Form):
         return str(self.cleaned_data["reason"]).replace("\r\n", "\n")
 
     def clean_typed(self) -> str:
-        typed = str(self.cleaned_data["typed"]).strip()
+        # A count may be typed as it is shown.
+        typed = str(self.cleaned_data["typed"]).strip().replace(",", "")
         if typed != self.proof:
             raise forms.ValidationError(
                 _("That is not what is asked for; nothing has been changed."), code="proof"
@@ -121,13 +120,25 @@ class OperatedAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         sent = request.method == "POST"
         ids = (request.POST if sent else request.GET).getlist("id")
-        objects = self.chosen(request, [pk for pk in ids if _ID.fullmatch(pk)])
+        known = [pk for pk in ids if ID.fullmatch(pk)]
+        return self.confirm_or_nothing(
+            request, operation, known, sent=sent, from_list="list" in request.POST
+        )
+
+    def confirm_or_nothing(
+        self,
+        request: HttpRequest,
+        operation: Operation,
+        ids: Sequence[str],
+        *,
+        sent: bool = False,
+        from_list: bool = True,
+    ) -> HttpResponseBase:
+        objects = self.chosen(request, ids)
         if not objects:
             messages.warning(request, _("Nothing to do: none of what was chosen is there."))
             return HttpResponseRedirect(self.list_url(request))
-        return self.confirm(
-            request, operation, objects, sent=sent, from_list="list" in request.POST
-        )
+        return self.confirm(request, operation, objects, sent=sent, from_list=from_list)
 
     def ask(
         self, request: HttpRequest, operation: Operation, queryset: QuerySet
@@ -177,11 +188,13 @@ class OperatedAdmin(ReadOnlyAdmin):
         self,
         request: HttpRequest,
         operation: Operation,
-        plan: Plan,
+        plan: Any,
         form: ConfirmForm,
         *,
         from_list: bool,
+        more: Mapping[str, Any] | None = None,
     ) -> HttpResponse:
+        """``plan``: a `Plan`, or what says the same of others; ``more`` goes to the template."""
         filters = _filters(request)
         back = self.list_url(request) if from_list else self.page_url(plan.fates[0][0])
         page = TemplateResponse(
@@ -202,6 +215,7 @@ class OperatedAdmin(ReadOnlyAdmin):
                 "from_list": from_list,
                 "filters": filters,
                 "back": back,
+                **(more or {}),
             },
         )
         return policy.apply(policy.OWN_PAGE, page)
@@ -227,7 +241,7 @@ def _as_action(operation: Operation) -> Callable[..., HttpResponseBase | None]:
 
 def _filters(request: HttpRequest) -> str:
     """Of the list where it was chosen; written anew, so that only a query string comes of it."""
-    given = request.POST.get(_FILTERS)
+    given = request.POST.get(FILTERS)
     if given is not None:
         return QueryDict(given).urlencode()
     return "" if "id" in request.GET else request.GET.urlencode()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from ..services.drafts import ROLES
-from ..states import SessionStatus, Subject, ToolCallStatus
+from ..states import Subject, ToolCallStatus
 
 Choices = list[tuple[str, Any]]
 
@@ -22,6 +22,7 @@ class TextFilter(SimpleListFilter):
 
     is_typed = True
     lookup: str
+    placeholder: Any = ""
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Choices:
         return []
@@ -33,6 +34,7 @@ class TextFilter(SimpleListFilter):
         mine = {self.parameter_name, PAGE_VAR}
         yield {
             "value": self.value() or "",
+            "placeholder": self.placeholder,
             "others": [item for item in changelist.params.items() if item[0] not in mine],
             "clear": changelist.get_query_string(remove=[str(self.parameter_name)]),
         }
@@ -47,14 +49,6 @@ class TextFilter(SimpleListFilter):
 
 class AgentFilter(TextFilter):
     title, parameter_name, lookup = _("agent"), "agent", "agent_id"
-
-
-class UserFilter(TextFilter):
-    title, parameter_name, lookup = _("user"), "user", "user_id"
-
-
-class AccountFilter(TextFilter):
-    title, parameter_name, lookup = _("account"), "account", "account__username"
 
 
 class SessionFilter(TextFilter):
@@ -73,55 +67,7 @@ class ToolFilter(TextFilter):
     title, parameter_name, lookup = _("tool"), "tool", "name"
 
 
-class StatusFilter(SimpleListFilter):
-    """The *effective* status. A deleted session shows only to those who ask (report DEL-02)."""
-
-    title, parameter_name = _("status"), "status"
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Choices:
-        return list(SessionStatus.choices)
-
-    def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        everything, *statuses = super().choices(changelist)
-        yield {**everything, "display": _("All but deleted")}
-        yield from statuses
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
-        if value := self.value():
-            return queryset.with_status([value], now=timezone.now())
-        return queryset.exclude(status=SessionStatus.DELETED)
-
-
-class OpenToolCallsFilter(SimpleListFilter):
-    title, parameter_name = _("open tool calls"), "open_calls"
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Choices:
-        return [("yes", _("Has open tool calls")), ("no", _("Has none"))]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
-        if (value := self.value()) not in {"yes", "no"}:
-            return queryset
-        return queryset.with_open_tool_calls(value == "yes")
-
-
-class ExpiryFilter(SimpleListFilter):
-    title, parameter_name = _("expires"), "expires"
-    periods = {
-        "1h": (_("In the next hour"), timedelta(hours=1)),
-        "24h": (_("In the next 24 hours"), timedelta(days=1)),
-    }
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Choices:
-        return [(key, label) for key, (label, _length) in self.periods.items()]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet:
-        if (value := self.value()) not in self.periods:
-            return queryset
-        now = timezone.now()
-        return queryset.expiring(now=now, until=now + self.periods[value][1])
-
-
-class _Since(SimpleListFilter):
+class Since(SimpleListFilter):
     column: str
     periods = {
         "1h": (_("Past hour"), timedelta(hours=1)),
@@ -140,11 +86,7 @@ class _Since(SimpleListFilter):
         return queryset.filter(**{f"{self.column}__gte": since})
 
 
-class ActivityFilter(_Since):
-    title, parameter_name, column = _("last activity"), "active", "last_activity_at"
-
-
-class CreatedFilter(_Since):
+class CreatedFilter(Since):
     title, parameter_name, column = _("created at"), "created", "created_at"
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from .. import errors
 from ..actors import Actor
+from ..services.bulk import DATABASE_ERROR, INTERNAL_ERROR
 from ..states import SessionStatus
 
 Promise = Any  # a lazy translation
@@ -31,6 +32,10 @@ _REFUSALS: dict[type[errors.DossierError], Promise] = {
     errors.SessionExpired: gettext_lazy("its session has expired"),
     errors.RunEnded: gettext_lazy("ended already"),
     errors.DatabaseBusy: gettext_lazy("the database is busy; try again"),
+}
+_FAILURES: dict[str, Promise] = {
+    DATABASE_ERROR: gettext_lazy("the database refused it; the server's log says more"),
+    INTERNAL_ERROR: gettext_lazy("an unexpected error; the server's log says more"),
 }
 _INVALID_BY_STATUS: dict[str, Promise] = {
     SessionStatus.EXPIRED: _EXPIRED_STAYS,
@@ -88,7 +93,7 @@ class Plan:
         self.will = str(operation.will % {"count": len(self.changing)})
         self.consequences = operation.consequences(self.changing, now=now) if self.changing else []
         reasons = Counter(str(fate.why) for _obj, fate in self.fates if not fate.changes)
-        self.staying = [_stays(count, why) for why, count in reasons.items()]
+        self.staying = [stays(count, why) for why, count in reasons.items()]
 
 
 class Outcome:
@@ -103,9 +108,9 @@ class Outcome:
         if self.changed:
             messages.success(request, str(operation.did % {"count": self.changed}))
         for why, count in self.kept.items():
-            messages.info(request, _stays(count, why))
+            messages.info(request, stays(count, why))
         for why, ids in self.refused.items():
-            messages.error(request, _failed(ids, why))
+            messages.error(request, failed(ids, why))
 
 
 def carry_out(
@@ -135,6 +140,12 @@ def _note_refusal(outcome: Outcome, obj: Any, before: Fate, error: Refusal) -> N
         outcome.refused[explain(error)].append(str(obj.pk))
 
 
+def explain_code(code: str) -> str:
+    """Why not, for people, by what a refusal is called."""
+    words = {kind.code: why for kind, why in _REFUSALS.items()} | _FAILURES
+    return str(words.get(code, code))
+
+
 def explain(error: Refusal) -> str:
     """Why not, for people."""
     if not isinstance(error, errors.DossierError):
@@ -145,18 +156,20 @@ def explain(error: Refusal) -> str:
     return str(_REFUSALS.get(type(error), error.detail))
 
 
-def _stays(count: int, why: str) -> str:
+def stays(count: int, why: str) -> str:
     text = ngettext(
         "%(count)d stays as it is: %(why)s.", "%(count)d stay as they are: %(why)s.", count
     )
     return text % {"count": count, "why": why}
 
 
-def _failed(ids: Sequence[str], why: str) -> str:
+def failed(ids: Sequence[str], why: str, *, count: int | None = None) -> str:
+    """``count``: how many there are, where only the first are named."""
+    number = len(ids) if count is None else count
     text = ngettext(
         "%(count)d could not be changed: %(why)s (%(ids)s).",
         "%(count)d could not be changed: %(why)s (%(ids)s).",
-        len(ids),
+        number,
     )
-    named = ", ".join(ids[:_MOST_NAMED]) + (", …" if len(ids) > _MOST_NAMED else "")
-    return text % {"count": len(ids), "why": why, "ids": named}
+    named = ", ".join(ids[:_MOST_NAMED]) + (", …" if number > _MOST_NAMED else "")
+    return text % {"count": number, "why": why, "ids": named}

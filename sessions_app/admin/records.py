@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.contrib.admin import display
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
@@ -13,6 +14,7 @@ from ..console import values
 from ..console.statuses import STATUSES
 from ..jsontext import JSONText
 from ..models import Message, SessionEvent, WorkingMemoryRevision
+from ..services import bulk
 from ..states import ActorType, ContentPage, SessionStatus, Subject
 from . import base, filters
 from .base import ReadOnlyAdmin, Shown
@@ -201,6 +203,13 @@ class SessionEventAdmin(ReadOnlyAdmin):
     reason_cell = base.cell_field("reason", _("reason"))
     reason_line = base.text_field("reason", _("reason"))
     created = base.time_field("created_at", _("created at"))
+
+    def page_context(self, request: HttpRequest, obj: SessionEvent) -> dict[str, Any]:
+        context = super().page_context(request, obj)
+        if (move := bulk.behind(obj)) and request.user.has_perm("sessions_app.view_session"):
+            url = reverse("admin:bulk_move", args=[move.pk])
+            context["links"] = [(_("The decision about many"), move.total, url)]
+        return context
 
     @display(description=_("subject"))
     def subject_label(self, obj: SessionEvent) -> Shown:

@@ -19,6 +19,7 @@ RIGHTS = {
     "sessions_app.expire_session": _("Expire sessions"),
     "sessions_app.resume_session": _("Resume sessions"),
     "sessions_app.delete_session": _("Delete sessions"),
+    "sessions_app.export_session": _("Download lists of sessions"),
     "sessions_app.change_toolcall": _("Settle tool calls"),
     "runs_app.change_run": _("Cancel runs"),
     "sessions_app.view_contentread": _("See who read what"),

@@ -8,7 +8,8 @@ from django.utils.translation import ngettext_lazy
 
 from ..actors import Actor
 from ..models import Session
-from ..services import SessionManager
+from ..querysets import SessionQuerySet
+from ..services.decisions import DECISIONS, bring
 from ..states import SessionStatus, effective_status
 from .operations import Fate, Operation, Promise
 
@@ -51,6 +52,8 @@ class SessionOperation(Operation):
 
     leaves: frozenset[SessionStatus]
     to: SessionStatus
+    of_all: Promise
+    """For all that match: on the button, and above what has become of them."""
     to_calls = ngettext_lazy(
         "%(count)d open tool call will be cancelled.",
         "%(count)d open tool calls will be cancelled.",
@@ -58,37 +61,45 @@ class SessionOperation(Operation):
     )
 
     def fate(self, obj: Session, *, now: datetime) -> Fate:
-        status = status_of(obj, now=now)
+        return self.fate_of(status_of(obj, now=now))
+
+    def fate_of(self, status: SessionStatus) -> Fate:
         if status in self.leaves:
             return Fate(True)
         return Fate(False, _ALREADY[status] if status == self.to else _CANNOT[status])
 
     def consequences(self, objects: Sequence[Session], *, now: datetime) -> list[str]:
-        active = [each for each in objects if status_of(each, now=now) == SessionStatus.ACTIVE]
-        return say((self.to_calls, sum(each.open_tool_call_count for each in active)))
+        return self.effects(Session.objects.filter(pk__in=[obj.pk for obj in objects]), now=now)
+
+    def perform(self, actor: Actor, obj: Session, *, reason: str) -> bool:
+        return bring(actor, obj.pk, to=self.to, reason=reason)
+
+    def effects(self, sessions: SessionQuerySet, *, now: datetime) -> list[str]:
+        """What changes beside these sessions, all of which change."""
+        active = sessions.with_status([SessionStatus.ACTIVE], now=now)
+        return say((self.to_calls, active.total("open_tool_call_count")["open_tool_call_count"]))
 
 
 class Close(SessionOperation):
-    name, permission = "close", "sessions_app.close_session"
+    name, permission = "close", DECISIONS[SessionStatus.CLOSED].permission
     becomes = _("Will be closed")
     label, action = _("Close session"), _("Close the selected sessions")
     note = _("Everything is kept. A closed session takes no more messages until it is resumed.")
     leaves, to = frozenset({SessionStatus.ACTIVE}), SessionStatus.CLOSED
+    of_all = _("Close sessions")
     will = ngettext_lazy(
         "%(count)d session will be closed.", "%(count)d sessions will be closed.", "count"
     )
     did = ngettext_lazy("%(count)d session was closed.", "%(count)d sessions were closed.", "count")
 
-    def perform(self, actor: Actor, obj: Session, *, reason: str) -> bool:
-        return SessionManager(actor).close(session_id=obj.pk, reason=reason)[1]
-
 
 class Expire(SessionOperation):
-    name, permission = "expire", "sessions_app.expire_session"
+    name, permission = "expire", DECISIONS[SessionStatus.EXPIRED].permission
     becomes = _("Will expire")
     label, action = _("Expire session"), _("Expire the selected sessions")
     note = _("Everything is kept. An expired session takes no more messages until it is resumed.")
     leaves, to = frozenset({SessionStatus.ACTIVE}), SessionStatus.EXPIRED
+    of_all = _("Expire sessions")
     will = ngettext_lazy(
         "%(count)d session will expire.", "%(count)d sessions will expire.", "count"
     )
@@ -99,17 +110,15 @@ class Expire(SessionOperation):
         "%(count)d open tool call stays open.", "%(count)d open tool calls stay open.", "count"
     )
 
-    def perform(self, actor: Actor, obj: Session, *, reason: str) -> bool:
-        return SessionManager(actor).expire(session_id=obj.pk, reason=reason)[1]
-
 
 class Resume(SessionOperation):
-    name, permission = "resume", "sessions_app.resume_session"
+    name, permission = "resume", DECISIONS[SessionStatus.ACTIVE].permission
     becomes = _("Will be resumed")
     label, action = _("Resume session"), _("Resume the selected sessions")
     note = _("A resumed session takes messages again. Runs that have ended stay as they are.")
     leaves = frozenset({SessionStatus.CLOSED, SessionStatus.EXPIRED})
     to = SessionStatus.ACTIVE
+    of_all = _("Resume sessions")
     will = ngettext_lazy(
         "%(count)d session will be resumed.", "%(count)d sessions will be resumed.", "count"
     )
@@ -117,13 +126,10 @@ class Resume(SessionOperation):
         "%(count)d session was resumed.", "%(count)d sessions were resumed.", "count"
     )
 
-    def perform(self, actor: Actor, obj: Session, *, reason: str) -> bool:
-        return SessionManager(actor).resume(session_id=obj.pk, reason=reason)[1] is not None
-
 
 class Delete(SessionOperation):
     # "delete" is the name of Django's own page, which nobody may open.
-    name, permission = "remove", "sessions_app.delete_session"
+    name, permission = "remove", DECISIONS[SessionStatus.DELETED].permission
     becomes = _("Will be deleted for good")
     label, action = _("Delete session"), _("Delete the selected sessions")
     note = _(
@@ -133,6 +139,7 @@ class Delete(SessionOperation):
     irreversible = True
     leaves = frozenset({SessionStatus.ACTIVE, SessionStatus.CLOSED, SessionStatus.EXPIRED})
     to = SessionStatus.DELETED
+    of_all = _("Delete sessions")
     will = ngettext_lazy(
         "%(count)d session will be deleted for good.",
         "%(count)d sessions will be deleted for good.",
@@ -142,15 +149,17 @@ class Delete(SessionOperation):
         "%(count)d session was deleted.", "%(count)d sessions were deleted.", "count"
     )
 
-    def consequences(self, objects: Sequence[Session], *, now: datetime) -> list[str]:
-        lost = [
-            (text, sum(getattr(each, name) for each in objects)) for name, text in _LOST.items()
+    def effects(self, sessions: SessionQuerySet, *, now: datetime) -> list[str]:
+        lost = sessions.total(*_LOST)
+        return [
+            *super().effects(sessions, now=now),
+            *say(*((text, lost[name]) for name, text in _LOST.items())),
         ]
-        return [*super().consequences(objects, now=now), *say(*lost)]
 
-    def perform(self, actor: Actor, obj: Session, *, reason: str) -> bool:
-        SessionManager(actor).delete(session_id=obj.pk, reason=reason)
-        return True
+
+OPERATIONS: dict[SessionStatus, type[SessionOperation]] = {
+    each.to: each for each in (Close, Expire, Resume, Delete)
+}
 
 
 def say(*counted: tuple[Promise, int]) -> list[str]:

@@ -1,16 +1,16 @@
 """Working memory as a person reads it, and what a revision changed."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext_lazy as _
 
-from ..jsontext import JSONText
 from ..models import WorkingMemoryRevision
 from .markdown import highlighted, markdown
 from .terminal import plain
 from .transcript.parts import FOLDED_CHARACTERS, value_text
-from .values import visible
+from .values import cut, visible
 
 LABELS = {
     "goal": _("Goal"),
@@ -21,8 +21,9 @@ LABELS = {
     "important_files": _("Important files"),
     "extra": _("Extra"),
 }
+Before = WorkingMemoryRevision | None
 _MOST_ITEMS = 200
-_MOST_CHANGES = 20
+_MOST_LINES = 50
 _ITEM_CHARACTERS = 1_000
 
 
@@ -34,16 +35,25 @@ class Field(NamedTuple):
     more: int = 0
 
 
-class Change(NamedTuple):
+class Line(NamedTuple):
+    """``change`` is kept, added or removed."""
+
+    change: str
+    text: str
+
+
+class Comparison(NamedTuple):
+    """A field before and after: what is gone, then what is there."""
+
     label: Any
-    added: Sequence[str]
-    removed: Sequence[str]
-    more: int
+    lines: Sequence[Line]
+    hidden: int
+    is_changed: bool
 
 
 class Revision(NamedTuple):
     revision: WorkingMemoryRevision
-    changes: Sequence[Change]
+    changes: Sequence[Comparison]
 
 
 def shown_memory(memory: Mapping[str, Any]) -> list[Field]:
@@ -64,33 +74,39 @@ def _field(name: str, value: Any) -> Field:
 
 def revisions_of(revisions: Sequence[WorkingMemoryRevision], *, count: int) -> list[Revision]:
     """The first ``count``, newest first, each compared with the next."""
-    documents = [_document(each.memory) for each in revisions] + [{}]
+    pairs = zip(revisions[:count], [*revisions[1:], None], strict=False)
+    return [Revision(each, _changes(before, each)) for each, before in pairs]
+
+
+def _changes(before: Before, after: WorkingMemoryRevision) -> list[Comparison]:
+    found = compared(before, after, with_kept=False)
+    return [each for each in found if each.is_changed]
+
+
+def compared(before: Before, after: Before, *, with_kept: bool = True) -> list[Comparison]:
+    """Every field, whether or not anything changed; ``with_kept`` also what stayed in it."""
+    old, new = _document(before), _document(after)
     return [
-        Revision(revisions[index], _changes(documents[index + 1], documents[index]))
-        for index in range(count)
+        _comparison(label, _lines(old.get(name)), _lines(new.get(name)), with_kept)
+        for name, label in LABELS.items()
     ]
 
 
-def _document(memory: JSONText) -> dict[str, Any]:
-    value = memory.value
+def _document(revision: Before) -> dict[str, Any]:
+    value = revision.memory.value if revision else None
     return value if isinstance(value, dict) else {}
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    found = []
-    for name, label in LABELS.items():
-        old, new = _lines(before.get(name)), _lines(after.get(name))
-        if old == new:
-            continue
-        added, removed = _without(new, old), _without(old, new)
-        more = max(0, len(added) - _MOST_CHANGES) + max(0, len(removed) - _MOST_CHANGES)
-        found.append(Change(label, added[:_MOST_CHANGES], removed[:_MOST_CHANGES], more))
-    return found
-
-
-def _without(lines: Sequence[str], others: Sequence[str]) -> list[str]:
-    known = set(others)
-    return [visible(each[:_ITEM_CHARACTERS]) for each in lines if each not in known]
+def _comparison(label: Any, old: Sequence[str], new: Sequence[str], with_kept: bool) -> Comparison:
+    """Only what is shown becomes lines: there may be tens of thousands."""
+    staying, known = set(new), set(old)
+    found = [("removed", text) for text in old if text not in staying]
+    if with_kept:
+        found += [("kept" if text in known else "added", text) for text in new]
+    else:
+        found += [("added", text) for text in new if text not in known]
+    shown = [Line(change, cut(text, _ITEM_CHARACTERS)) for change, text in found[:_MOST_LINES]]
+    return Comparison(label, shown, len(found) - len(shown), old != new)
 
 
 def _lines(value: Any) -> list[str]:
@@ -98,5 +114,9 @@ def _lines(value: Any) -> list[str]:
     if isinstance(value, list):
         return [str(item) for item in value]
     if isinstance(value, dict):
-        return [f"{key}: {value_text(item)}" for key, item in value.items()]
+        return [f"{key}: {_in_short(item)}" for key, item in value.items()]
     return [str(value)] if value else []
+
+
+def _in_short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

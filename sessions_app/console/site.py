@@ -8,6 +8,7 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
 from . import policy
+from .login import LoginForm
 from .navigation import navigation
 from .registry import registered_pages
 from .skin import SkinnedSite
@@ -21,6 +22,7 @@ class ConsoleSite(SkinnedSite):
     index_title = _("Home")
     # The root of the site is the API's: there is nothing to view.
     site_url = None
+    login_form = LoginForm
 
     def get_urls(self) -> Patterns:
         """Our own pages come first: what the admin would answer by a form may have a page."""
@@ -37,7 +39,11 @@ class ConsoleSite(SkinnedSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponseBase:
-        return policy.apply(policy.OWN_PAGE, super().login(request, extra_context))
+        response = policy.apply(policy.OWN_PAGE, super().login(request, extra_context))
+        form = (getattr(response, "context_data", None) or {}).get("form")
+        if wait := getattr(form, "retry_after", 0):
+            response.status_code, response.headers["Retry-After"] = 429, str(wait)
+        return response
 
 
 def _name(pattern: URLPattern | URLResolver) -> str | None:

@@ -14,5 +14,9 @@ STATUSES = {
     "FAILED": _("Failed"),
     "CANCELLED": _("Cancelled"),
     "INTERRUPTED": _("Interrupted"),
+    # What becomes of content.
+    "REMOVED": _("Removed"),
+    "SUPERSEDED": _("Superseded"),
+    "FORKED": _("Forked"),
     **dict(SessionStatus.choices),
 }

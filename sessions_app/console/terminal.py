@@ -35,7 +35,7 @@ def _after(classes: list[str], codes: str) -> list[str]:
     for code in (int(each or 0) for each in codes[:40].split(";")):
         if code == 0:
             classes = []
-        elif code == 1:
+        elif code == 1 and "ansi-bold" not in classes:
             classes = [*classes, "ansi-bold"]
         elif code % 10 < len(_NAMES) and code // 10 in {3, 9}:
             others = [each for each in classes if each == "ansi-bold"]

@@ -30,12 +30,16 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
+def cut(text: str, most: int) -> str:
+    return text[:most] + ("…" if len(text) > most else "")
+
+
 def cell(text: str | None) -> str | SafeString:
     """A short value in a list: one line, cut, and no reason for the text around it to turn."""
     if not text:
         return NOTHING
-    cut = text[:CELL_CHARACTERS] + ("…" if len(text) > CELL_CHARACTERS else "")
-    return format_html('<bdi class="cell">{}</bdi>', visible(" ".join(cut.split())))
+    shown = visible(" ".join(cut(text, CELL_CHARACTERS).split()))
+    return format_html('<bdi class="cell">{}</bdi>', shown)
 
 
 def line(text: str | None) -> str | SafeString:
@@ -45,6 +49,11 @@ def line(text: str | None) -> str | SafeString:
 
 def number(value: int | None) -> str:
     return NOTHING if value is None else number_format(value, force_grouping=True)
+
+
+def dollars(nanousd: int) -> str:
+    """Money, with as many places as it needs to be seen; nothing for none."""
+    return f"${nanousd / 1_000_000_000:,.4f}" if nanousd else ""
 
 
 def moment(value: datetime | None) -> str | SafeString:

@@ -1,15 +1,20 @@
 """What every own page of the console has in common: an address, a right, a policy, a frame."""
 
+from datetime import datetime
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from django.contrib.admin import AdminSite
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils import timezone
 from django.views import View
 
+from ..actors import Actor
 from ..console import policy
 
 Promise = Any  # a lazy translation
@@ -73,6 +78,23 @@ class ConsolePage(View):
         """Whether this account may see the page; asked before anything is read."""
         return not self.permission or self.request.user.has_perm(self.permission)
 
+    @cached_property
+    def now(self) -> datetime:
+        """One moment for all that the page shows."""
+        return timezone.now()
+
+    @cached_property
+    def actor(self) -> Actor:
+        user = self.request.user
+        if not isinstance(user, User):
+            raise PermissionDenied
+        return Actor.operator(user)
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether htmx asks for a part of the page."""
+        return bool(self.fragment_name and getattr(self.request, "htmx", False))
+
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         return self.render()
 
@@ -88,8 +110,7 @@ class ConsolePage(View):
         return []
 
     def render(self, *, status: int = 200) -> HttpResponse:
-        wants_part = bool(self.fragment_name and getattr(self.request, "htmx", False))
-        if wants_part:
+        if self.is_fragment:
             return TemplateResponse(self.request, self.fragment_name, self.content(), status=status)
         context = {
             **self.site.each_context(self.request),

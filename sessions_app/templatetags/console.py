@@ -126,11 +126,15 @@ def _labelled(row: ResultList, labels: list[str]) -> Iterator[SafeString]:
 
 @register.inclusion_tag("console/list_filter.html")
 def list_filter(cl: Any, spec: Any) -> dict[str, Any]:
-    """One filter of a change list: a few choices, or a value that is typed."""
+    """One filter of a change list: a few choices, a range, or a value that is typed."""
     choices = list(spec.choices(cl))
     typed = choices[0] if getattr(spec, "is_typed", False) else None
     chosen = [choice["display"] for choice in choices[1:] if choice["selected"]]
+    typed_range = spec.typed_range(cl) if hasattr(spec, "typed_range") else None
+    if typed_range and typed_range["chosen"]:
+        chosen = [typed_range["chosen"]]
     return {
+        "range": typed_range,
         "title": capfirst(str(spec.title)),
         "parameter": getattr(spec, "parameter_name", ""),
         "choices": choices,

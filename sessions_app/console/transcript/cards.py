@@ -44,16 +44,16 @@ def card_of(call: ToolCall, *, result_anchor: int | None = None) -> CallCard:
     return CallCard(
         call=call,
         status=ToolCallStatus(call.status),
-        short=_short(arguments),
+        short=short_arguments(arguments),
         arguments=_value(arguments),
         result=_value(result),
         error=visible((call.error_message or "")[:FOLDED_CHARACTERS]),
-        is_large=call.size > SHOWN_CALL_BYTES,
+        is_large=not getattr(call, "was_read", call.size <= SHOWN_CALL_BYTES),
         result_anchor=result_anchor,
     )
 
 
-def _short(arguments: JSONText | None) -> str:
+def short_arguments(arguments: JSONText | None) -> str:
     """On one line: of a document, its values."""
     if arguments is None:
         return ""

@@ -1,6 +1,5 @@
 """Messages in their order, with the marks between them."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -11,7 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from ...models import Message, ToolCall
 from ...services.transcript import TranscriptPage
-from ..values import visible
+from ..markdown import Budget
+from ..values import cut, visible
 from .cards import CallCard, card_of
 from .parts import Block, blocks_of
 
@@ -42,44 +42,59 @@ class Entry:
     blocks: list[Block] = field(default_factory=list)
     calls: list[CallCard] = field(default_factory=list)
     results: list[CallCard] = field(default_factory=list)
+    calls_left_out: int = 0
+    """More of them than are shown."""
     day: date | None = None
     gap: str = ""
     run: Any = None
     """The run that begins here."""
     leaves_run: bool = False
+    is_partial: bool = False
+    answers_nothing: bool = False
+    """A result without its call: none is taken, so that other hands stored it."""
 
     @property
     def is_folded(self) -> bool:
         return self.role in FOLDED_ROLES
 
     @property
+    def calls_at_once(self) -> int:
+        return len(self.calls) + self.calls_left_out
+
+    @property
     def is_empty(self) -> bool:
-        return not (self.blocks or self.calls or self.results)
+        return not (self.blocks or self.calls or self.results or self.calls_left_out)
 
 
 def entries_of(page: TranscriptPage, *, runs: Mapping[str, Any]) -> list[Entry]:
     """What the page shows: a result stands with its call, if both are on it."""
-    shown = {message.sequence for message in page.messages}
-    made: dict[int, list[ToolCall]] = defaultdict(list)
-    strays: dict[int, list[ToolCall]] = defaultdict(list)
     absorbed: dict[int, str] = {}
-    for call in page.calls:
-        if call.message_sequence in shown:
-            made[call.message_sequence].append(call)
+    for calls in page.calls.made.values():
+        for call in calls:
             if call.result_sequence is not None:
                 absorbed.setdefault(call.result_sequence, call.id)
-        elif call.result_sequence in shown:
-            strays[call.result_sequence].append(call)
     entries: list[Entry] = []
+    budget = Budget()
     for message in page.messages:
-        entry = _entry(message)
-        entry.calls = _cards(made[message.sequence], absorbed)
-        entry.results = [card_of(call) for call in strays[message.sequence]]
-        if not (entry.is_empty and message.sequence in absorbed and message.removed_at is None):
-            _drop_anchor(entries, message.sequence)
+        at = message.sequence
+        entry = _entry(message, budget)
+        entry.calls = _cards(page.calls.made.get(at, ()), absorbed)
+        entry.results = [card_of(call) for call in page.calls.answered.get(at, ())]
+        entry.calls_left_out = page.calls.left_out.get(at, 0)
+        if entry.role == "tool" and entry.is_empty and at not in absorbed:
+            _show_alone(entry, budget)
+        if not (entry.is_empty and at in absorbed and message.removed_at is None):
+            _drop_anchor(entries, at)
             entries.append(entry)
     _mark(entries, runs)
     return entries
+
+
+def _show_alone(entry: Entry, budget: Budget) -> None:
+    """Report PAIR-04: a result without its call, of which no card would show anything."""
+    if entry.message.removed_at is None:
+        entry.answers_nothing = True
+        entry.blocks = blocks_of(entry.message.body.value, budget)
 
 
 def _cards(calls: Iterable[ToolCall], absorbed: Mapping[int, str]) -> list[CallCard]:
@@ -104,30 +119,39 @@ def _drop_anchor(entries: Iterable[Entry], sequence: int) -> None:
         ]
 
 
-def _entry(message: Message) -> Entry:
+def _entry(message: Message, budget: Budget) -> Entry:
     body = message.body.value if message.removed_at is None else None
     said = body if isinstance(body, dict) else {}
-    role = _role(message, said)
+    role, label = label_of(message, said)
     usage = said.get("usage")
     content = said.get("content")
     return Entry(
         message=message,
         role=role,
-        label=str(ROLES.get(role, _("Item"))),
+        label=label,
         author=visible(str(said.get("name") or "")[:80]),
         model=visible(str(said.get("model") or "")[:80]),
         tokens=_tokens(usage) if isinstance(usage, dict) else None,
         first_line=_first_line(content),
-        blocks=blocks_of(said) if role != "tool" or not message.role else _of_tool(said),
+        is_partial=said.get("status") == "incomplete",
+        blocks=blocks_of(said if role != "tool" or not message.role else _of_tool(said), budget),
     )
 
 
-def _of_tool(body: Mapping[str, Any]) -> list[Block]:
+def _of_tool(body: Mapping[str, Any]) -> dict[str, Any]:
     """A result is shown by the card of its call; what it has beside text and data is not there."""
     content = body.get("content")
     parts = content if isinstance(content, list) else []
     pictures = [part for part in parts if str(part.get("type")) in {"image", "image_url"}]
-    return blocks_of({"content": pictures})
+    return {"content": pictures}
+
+
+def label_of(message: Message, body: Mapping[str, Any]) -> tuple[str, str]:
+    """Who speaks, as a role and in words."""
+    role = _role(message, body)
+    if message.through_sequence is not None:
+        return role, _("Summary up to #%(sequence)d") % {"sequence": message.through_sequence}
+    return role, str(ROLES.get(role, _("Item")))
 
 
 def _role(message: Message, body: Mapping[str, Any]) -> str:
@@ -139,7 +163,7 @@ def _role(message: Message, body: Mapping[str, Any]) -> str:
         return said_by
     if message.type == "reasoning" or message.type.endswith("_call"):
         return "assistant"
-    return "tool" if message.type == "function_call_output" else "item"
+    return "tool" if message.type.endswith("_output") else "item"
 
 
 def _tokens(usage: Mapping[str, Any]) -> int | None:
@@ -156,7 +180,7 @@ def _first_line(content: Any) -> str:
         texts = (part.get("text") for part in content)
         content = next((text for text in texts if isinstance(text, str)), "")
     text = " ".join(str(content or "")[: _FIRST_LINE * 4].split())
-    return visible(text[:_FIRST_LINE] + ("…" if len(text) > _FIRST_LINE else ""))
+    return visible(cut(text, _FIRST_LINE))
 
 
 def _mark(entries: list[Entry], runs: Mapping[str, Any]) -> None:

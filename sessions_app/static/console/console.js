@@ -1,4 +1,5 @@
 // What every page does: the sidebar on a phone, menus, the theme, times, copying.
+import "./keys.js";
 import { showTimes } from "./times.js";
 
 const root = document.documentElement;
@@ -41,6 +42,11 @@ document.addEventListener("keydown", (event) => {
     opener.focus();
   }
 });
+
+// --- a row of tabs that is wider than the window shows where one is ---
+
+const tab = document.querySelector(".tabs [aria-current]");
+if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 16;
 
 // --- the theme ---
 
