@@ -29,6 +29,7 @@ import project_tools
 from broken_project import write_project
 from demo_server import ROOT, Server
 from dossier_client import Dossier, JsonObject, Problem
+from model_requests import CALLS, request_for
 from repair_agent import AGENT_ID, LEASE_SECONDS
 
 TASK = "My Flask project does not start. Please repair it."
@@ -144,8 +145,18 @@ def afternoon(scene: Scene, session_id: str, before: JsonObject) -> JsonObject:
     expect_runs(outcome["runs"])
     expect(outcome["session"]["status"] == "CLOSED", "the session is CLOSED")
     expect_history(outcome["messages"], before["messages"])
-    expect(outcome["session"]["open_tool_calls"] == [], "no tool call is left without a result")
+    expect(outcome["session"]["open_tool_calls"] == [], "no tool call is left open")
+    outcome["requests"] = requests_of(scene, session_id)
     return outcome
+
+
+def requests_of(scene: Scene, session_id: str) -> JsonObject:
+    """What each API would be asked after this day, its marks left in."""
+    packets = {api: scene.dossier.context(session_id, format=api) for api in CALLS}
+    for api, packet in packets.items():
+        marks = json.dumps(packet["messages"]).count('"synthetic": true')
+        expect(marks == 1, f"{api}: the call that the crash interrupted has a result that says so")
+    return {api: request_for(api, packet) for api, packet in packets.items()}
 
 
 def expect_runs(runs: list[JsonObject]) -> None:

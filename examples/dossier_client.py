@@ -65,6 +65,10 @@ class Dossier:
     def resume(self, session_id: str, **query: Any) -> JsonObject:
         return self._write("POST", f"/sessions/{session_id}/resume", {}, query)
 
+    def context(self, session_id: str, **query: Any) -> JsonObject:
+        """The same packet, read only: `format` says for which model's API."""
+        return self._read(f"/sessions/{session_id}/context", query)
+
     def close(self, session_id: str, reason: str) -> JsonObject:
         return self._write("POST", f"/sessions/{session_id}/close", {"reason": reason})
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import project_tools
 from dossier_client import Dossier, JsonObject, Problem
+from model_requests import CALLS, described
 from scripted_model import Turn, Verdict, repair
 
 AGENT_ID = "repair-agent"
@@ -117,9 +118,17 @@ def start_run(dossier: Dossier, session_id: str, text: str, **fields: Any) -> Js
     )
 
 
+def show_requests(work: Work) -> None:
+    """What a model would be asked now: the script that stands for one needs no such request."""
+    for api in CALLS:
+        packet = work.dossier.context(work.session_id, format=api, mark_synthetic="false")
+        show("model", f"{api}: {described(api, packet)}")
+
+
 def work_on(work: Work, text: str, memory: JsonObject) -> bool:
     work.keep({"role": "user", "content": text})
     show("user", text)
+    show_requests(work)
     verdict = work.follow(repair(text, memory))
     work.keep({"role": "assistant", "content": verdict.text})
     show("assistant", verdict.text)
@@ -167,6 +176,8 @@ def show_packet(packet: JsonObject) -> None:
     show("next", memory["next_action"])
     for message in packet["messages"][-2:]:
         show("last", f"{message['sequence']}. {message['role']}: {message['content']}")
+    for call in packet["open_tool_calls"]:
+        show("open", f"{call['name']} was called, and nobody knows what came of it")
     if packet["interrupted_run"]:
         show("cut off", f"{packet['interrupted_run']['run_id']} is INTERRUPTED")
 

@@ -61,6 +61,7 @@ def _find_cause(task: str) -> Finding:
             next_action=f"Add {', '.join(missing)} to requirements.txt",
             extra={"missing_packages": missing},
         ),
+        _call("read_file", path="README.md"),
     )
     return missing
 
