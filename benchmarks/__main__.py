@@ -17,7 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="of one round (default 3)")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median counts")
-    parser.add_argument("--sessions", type=int, default=100_000, help="in the lists")
+    parser.add_argument("--sessions", type=int, default=200_000, help="in the lists")
     parser.add_argument("--quick", action="store_true", help="a look: few rows, short rounds")
     options = parser.parse_args()
     if options.quick:
@@ -27,7 +27,7 @@ def main() -> int:
         django.setup()
         from .run import run  # it imports models, which need the settings
 
-        return run(options, url)
+        return run(options)
 
 
 if __name__ == "__main__":

@@ -24,20 +24,22 @@ class Result:
     name: str
     clients: int
     product: Side
-    reference: Side
+    reference: Side | None
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> float | None:
         """Of requests per second: 1 is as fast as the bare view."""
-        return self.product.per_second / self.reference.per_second
+        return self.product.per_second / self.reference.per_second if self.reference else None
 
 
 def measure(
     work: Work, product: Server, reference: Server, *, clients: int, seconds: float, rounds: int
 ) -> Result:
     """Alternate between the two, so that both meet the same weather."""
-    sides: list[tuple[list[Measured], list[float]]] = [([], []), ([], [])]
-    pairs = ((product, work.product), (reference, work.reference))
+    pairs = [(product, work.product)]
+    if work.reference is not None:
+        pairs.append((reference, work.reference))
+    sides: list[tuple[list[Measured], list[float]]] = [([], []) for _ in pairs]
     for server, requests in pairs:
         drive(server.port, requests, clients=clients, seconds=seconds / 4)
     number = 0
@@ -47,7 +49,8 @@ def measure(
             measured.append(once)
             costs.append(cost)
             number += len(once.latencies)
-    return Result(work.name, clients, *(_side(*side) for side in sides))
+    mine, *others = (_side(*side) for side in sides)
+    return Result(work.name, clients, mine, next(iter(others), None))
 
 
 def _round(

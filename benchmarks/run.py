@@ -3,6 +3,7 @@
 import os
 import platform
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 from django.core.management import call_command
 from django.db import connection, connections
 
-from . import servers
+from sessions_app.models import Session
+
+from . import servers, transfer
 from .measure import Result, measure
 from .same import differences
-from .seed import seed
-from .work import Work, all_work, growing_work
+from .seed import Seeded, seed
+from .work import Work, all_work, console_work, growing_work, lone_work
 
 CLIENTS = (1, 16)
 # Sessions that appends go to in turn: more than there are clients, as users are many.
@@ -24,29 +27,24 @@ _HEAD = (
     "| work | clients | req/s | reference | **ratio** | p50 ms | p99 ms | ref. p50 | ref. p99 "
     "| CPU ms/req | ref. CPU |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
+_LONE_HEAD = "| {} | clients | req/s | p50 ms | p99 ms | CPU ms/req |\n|---|---|---|---|---|---|"
 
 
-def run(options: Namespace, url: str) -> int:
+def run(options: Namespace) -> int:
     """Returns 1 if any request failed: then the figures say nothing."""
     lengths = [10, 100, 1_000, 10_000] + ([] if options.quick else [100_000])
     call_command("migrate", verbosity=0)
     seeded = seed(sessions=options.sessions, lengths=lengths, targets=TARGETS)
     _settle_statistics()
     connections.close_all()
-    environment = servers.environment(url)
+    # With the key of this process, by which an operator has logged in.
+    environment = dict(os.environ)
     with servers.product(environment) as product, servers.reference(environment) as reference:
         bench = Bench(product, reference, options.seconds, options.rounds)
         for work in all_work(seeded):
             if found := differences(work, product, reference):
                 raise RuntimeError(f"{work.name}: only one side answers {', '.join(found)}")
-        print(_title(), _HEAD, sep="\n\n")
-        for clients in CLIENTS:
-            for work in all_work(seeded):
-                bench.do(work, clients)
-        print(f"\n## Growth (1 client)\n\n{_HEAD}")
-        for length in lengths:
-            for work in growing_work(seeded, length):
-                bench.do(work, 1)
+        _measure_all(bench, seeded, lengths)
         print(
             f"\nPeak memory of all processes: {product.peak_memory / 2**20:.0f} MB; "
             f"reference {reference.peak_memory / 2**20:.0f} MB"
@@ -54,6 +52,29 @@ def run(options: Namespace, url: str) -> int:
     if bench.failed:
         print(f"\nRequests failed in: {', '.join(bench.failed)}")
     return 1 if bench.failed else 0
+
+
+def _measure_all(bench: "Bench", seeded: Seeded, lengths: list[int]) -> None:
+    """Each table with its head: work beside the reference, pages of the console, growth."""
+    print(_title(), _HEAD, sep="\n\n")
+    _measure(bench, all_work(seeded), CLIENTS)
+    print(f"\n## Alone (1 client)\n\n{_LONE_HEAD.format('work')}")
+    _measure(bench, lone_work(seeded), (1,))
+    count = Session.objects.count()
+    print(f"\n## Console ({count:,} sessions)\n\n{_LONE_HEAD.format('page')}")
+    _measure(bench, console_work(seeded), CLIENTS)
+    print(f"\n## Files (1 client, once)\n\n{transfer.HEAD}", flush=True)
+    for moved in transfer.move_there_and_back(bench.product, seeded, max(lengths)):
+        print(moved.row(), flush=True)
+    print(f"\n## Growth (1 client)\n\n{_HEAD}")
+    for length in lengths:
+        _measure(bench, growing_work(seeded, length), (1,))
+
+
+def _measure(bench: "Bench", works: list[Work], clients: Iterable[int]) -> None:
+    for number in clients:
+        for work in works:
+            bench.do(work, number)
 
 
 @dataclass(slots=True)
@@ -77,12 +98,17 @@ class Bench:
             rounds=self.rounds,
         )
         print(_row(result), flush=True)
-        if result.product.errors or result.reference.errors:
+        if result.product.errors or (result.reference and result.reference.errors):
             self.failed.append(result.name)
 
 
 def _row(result: Result) -> str:
     mine, theirs = result.product, result.reference
+    if theirs is None:
+        return (
+            f"| {result.name} | {result.clients} | {mine.per_second:,.1f} | {mine.p50:.1f} "
+            f"| {mine.p99:.1f} | {mine.cpu_ms:.2f} |"
+        )
     return (
         f"| {result.name} | {result.clients} | {mine.per_second:,.0f} | {theirs.per_second:,.0f} "
         f"| **{result.ratio:.2f}** | {mine.p50:.1f} | {mine.p99:.1f} | {theirs.p50:.1f} "

@@ -12,6 +12,8 @@ from .work import Work
 def differences(work: Work, product: Server, reference: Server) -> list[str]:
     """The keys that only one of the two answers has."""
     ours = _keys(_answer(product, work.product(0)))
+    if work.reference is None:
+        return []
     theirs = _keys(_answer(reference, work.reference(0)))
     return sorted(ours ^ theirs)
 

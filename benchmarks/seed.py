@@ -9,26 +9,33 @@ from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from runs_app.management import demo
+from sessions_app.folding import fold
 from sessions_app.ids import new_id
 from sessions_app.jsontext import JSONText
 from sessions_app.models import Message, Session
+from sessions_app.services.search import index_messages
 from sessions_app.services.tokens import issue_token
 
 from .reference import tables
 
 USERS = 1_000
+STORIES = 3_000
 
 Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """A token; sessions with so many messages, by that number; and new ones to append to."""
+    """A token and an operator's login; sessions with so many messages, by that number; and new ones
+    to append to."""
 
     token: str
+    browser: str
     product: dict[int, str]
     reference: dict[int, str]
     targets: dict[str, list[str]]
@@ -39,8 +46,11 @@ def seed(*, sessions: int, lengths: list[int], targets: int) -> Seeded:
     account = User.objects.create_user(f"bench-{uuid7().hex}")
     _make_reference_tables()
     _fill_lists(account, sessions)
+    # What pages of the console show, and the others lack: runs, calls, metadata, all statuses.
+    list(demo.seed(sessions=STORIES, seed=1, now=timezone.now()))
     return Seeded(
         token=issue_token(account=account, name="bench"),
+        browser=_log_in(),
         product={length: _product_session(account, length) for length in lengths},
         reference={length: _reference_session(length) for length in lengths},
         targets={
@@ -50,12 +60,24 @@ def seed(*, sessions: int, lengths: list[int], targets: int) -> Seeded:
     )
 
 
+def _log_in() -> str:
+    """The cookie of a browser in which an operator has logged in."""
+    client = Client()
+    client.force_login(User.objects.create_superuser(f"operator-{uuid7().hex}"))
+    return client.cookies["sessionid"].value
+
+
 def text(size: int) -> str:
     """So many bytes of words."""
     words = random.Random(size).choices(
         ["state", "agent", "tool", "résumé", "会话", "plan"], k=size
     )
     return " ".join(words).encode()[:size].decode(errors="ignore")
+
+
+def rare(number: int) -> str:
+    """A word that the message of this number has in each session, and no other."""
+    return f"needle{number:06}"
 
 
 def _make_reference_tables() -> None:
@@ -94,16 +116,17 @@ def _product_session(account: User, length: int) -> str:
     session.idle_timeout_seconds = 86_400
     session.expires_at = session.last_activity_at + timedelta(days=1)
     session.save(force_insert=True)
-    body = JSONText.of({"role": "user", "content": text(1000)})
+    roles, words = ("assistant", "user"), fold(text(1000))
+    bodies = [JSONText.of({"role": role, "content": text(1000)}) for role in roles]
     rows = (
         Message(
             message_id=new_id("msg"),
             session=session,
             sequence=number,
-            role="user" if number % 2 else "assistant",
-            body=body,
-            size=len(body),
-            text="seeded",
+            role=roles[number % 2],
+            body=bodies[number % 2],
+            size=len(bodies[number % 2]),
+            text=f"{words} {rare(number)}",
             session_version=1,
             created_at=session.created_at,
         )
@@ -111,6 +134,7 @@ def _product_session(account: User, length: int) -> str:
     )
     for batch in _batches(rows):
         Message.objects.bulk_create(batch)
+        index_messages(session, batch)
     return session.session_id
 
 

@@ -37,11 +37,38 @@ class Server:
         """User and system time of all its processes so far."""
         return sum(map(_cpu_seconds, _family(self.process.pid)))
 
+    def memory(self) -> int:
+        """Of all its processes now."""
+        return sum(map(_memory, _family(self.process.pid)))
+
     def watch_memory(self, until: threading.Event) -> None:
         """Look at the memory of all its processes twice a second, and keep the largest sum."""
         while not until.wait(0.5):
-            now = sum(map(_memory, _family(self.process.pid)))
-            self.peak_memory = max(self.peak_memory, now)
+            self.peak_memory = max(self.peak_memory, self.memory())
+
+
+class Watched:
+    """Memory that was taken while somebody looked, in bytes."""
+
+    added = 0
+
+
+@contextlib.contextmanager
+def memory_watched(server: Server) -> Iterator[Watched]:
+    """Look twenty times a second how much more memory the server takes than at the beginning."""
+    watched, before, ended = Watched(), server.memory(), threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.05):
+            watched.added = max(watched.added, server.memory() - before)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield watched
+    finally:
+        ended.set()
+        looking.join()
 
 
 @contextlib.contextmanager
