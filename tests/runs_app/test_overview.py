@@ -16,8 +16,8 @@ from sessions_app.states import SessionStatus
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def now():
+@pytest.fixture(scope="class")
+def now(class_db):
     now = timezone.now()
     list(seed(sessions=200, seed=5, now=now))
     return now
@@ -92,7 +92,9 @@ class TestTheOverview:
         assert {run.status for run in found} <= {"FAILED", "INTERRUPTED"}
         assert found == sorted(found, key=lambda run: run.pk, reverse=True)
 
-    def test_asks_as_often_for_many_as_for_none(self, django_assert_num_queries):
+
+class TestTheOverviewOfNothing:
+    def test_asks_as_often_as_one_of_many(self, django_assert_num_queries):
         now = timezone.now()
         for sessions in (0, 40):
             list(seed(sessions=sessions, seed=5, now=now))
@@ -102,7 +104,7 @@ class TestTheOverview:
                 overview.days(now=now)
                 list(overview.troubled(now=now, most=4))
 
-    def test_of_nothing_is_nothing(self):
+    def test_is_nothing(self):
         now = datetime(2026, 1, 15, tzinfo=UTC)
         assert set(overview.attention(now=now).values()) == {Bounded(0)}
         assert overview.days(now=now)[0] == Day(datetime(2026, 1, 2, tzinfo=UTC).date())

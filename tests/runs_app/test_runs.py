@@ -168,6 +168,18 @@ class TestEnd:
             assert caught.value.data["ended_at"] == later(5)
         assert run_row(run).ended_at == later(5)
 
+    def test_is_counted_where_it_failed(self, desk):
+        session_id = desk.open()
+        parent = desk.run(session_id)
+        child = desk.run(session_id, parent_run_id=parent.run_id)
+        move(desk, "fail", child)
+        assert row(session_id).failed_run_count == 1
+        move(desk, "complete", parent)
+        assert row(session_id).failed_run_count == 1
+        for status in ("FAILED", "CANCELLED", "COMPLETED"):
+            run_in(desk, session_id, status)
+        assert (row(session_id).failed_run_count, row(session_id).run_count) == (2, 5)
+
     def test_keeps_the_time_of_the_interruption(self, desk):
         run = run_in(desk, desk.open(), "INTERRUPTED")
         move(desk, "cancel", run, now=later(99))

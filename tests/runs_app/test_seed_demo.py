@@ -14,6 +14,7 @@ from sessions_app.actors import Actor
 from sessions_app.models import (
     Message,
     MetadataTerm,
+    SearchEntry,
     Session,
     SessionEvent,
     ToolCall,
@@ -24,6 +25,7 @@ from sessions_app.services.metadata import metadata_term
 from sessions_app.states import SessionStatus, ToolCallStatus
 from tests.factories import make_account, make_session
 from tests.races.invariants import broken
+from tests.tampering import owner_of_the_tables
 
 pytestmark = pytest.mark.django_db
 
@@ -38,8 +40,8 @@ def run_command(**options):
     call_command("seed_demo", stdout=io.StringIO(), **options)
 
 
-@pytest.fixture
-def now():
+@pytest.fixture(scope="class")
+def now(class_db):
     now = timezone.now()
     list(seed(sessions=300, seed=3, now=now))
     return now
@@ -97,14 +99,18 @@ class TestSeededSessions:
         call = run.tool_calls.get(finished_at=None)
         actor = Actor.account(run.session.account)
         answer = {"role": "tool", "tool_call_id": call.tool_call_id, "content": "done"}
-        SessionManager(actor).append(session_id=run.session_id, run_id=run.pk, messages=[answer])
-        RunManager(actor).complete(run_id=run.pk, output="done")
+        SessionManager(actor).append(
+            session_id=run.session_id, run_id=run.pk, messages=[answer], now=now
+        )
+        RunManager(actor).complete(run_id=run.pk, output="done", now=now)
         assert broken(select) == {}
 
     def test_are_the_same_for_the_same_seed(self, now):
         first = list(Session.objects.order_by("pk").values_list("pk", "title", "version"))
-        for model in (MetadataTerm, ToolCall, Message, WorkingMemoryRevision, SessionEvent, Run):
-            model.objects.all().delete()
+        entries = (SearchEntry, MetadataTerm)
+        with owner_of_the_tables():
+            for model in (*entries, ToolCall, Message, WorkingMemoryRevision, SessionEvent, Run):
+                model.objects.all().delete()
         Session.objects.all().delete()
         list(seed(sessions=300, seed=3, now=now))
         assert list(Session.objects.order_by("pk").values_list("pk", "title", "version")) == first

@@ -1,3 +1,4 @@
 from tests.domain import desk
+from tests.moves import account, operator
 
-__all__ = ["desk"]
+__all__ = ["account", "desk", "operator"]

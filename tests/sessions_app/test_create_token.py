@@ -1,3 +1,4 @@
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -5,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
+from django.utils import timezone
 from knox.crypto import hash_token
 
 from sessions_app.errors import InvalidRequest
@@ -35,6 +37,13 @@ class TestTheCommand:
         token = run("agent", "--name", "laptop")[0].strip()
         assert client_with(token).get("/api/v1/echo").status_code == 200
 
+    def test_makes_a_token_that_ends_if_asked(self) -> None:
+        run("agent", "--name", "laptop", "--days", "30")
+        expiry = AccessToken.objects.get().expiry
+        assert expiry is not None
+        left = expiry - timezone.now()
+        assert timedelta(days=29, hours=23) < left <= timedelta(days=30)
+
     def test_makes_a_service_account(self) -> None:
         run("agent", "--name", "laptop")
         user = User.objects.get(username="agent")
@@ -54,6 +63,10 @@ class TestTheCommand:
             (["agent"], "--name"),
             (["--name", "x"], "ACCOUNT"),
             (["agent", "--name", ""], "name"),
+            (["agent", "--name", "x", "--days", "0"], "has passed"),
+            (["agent", "--name", "x", "--days", "-1"], "has passed"),
+            (["agent", "--name", "x", "--days", "9999999999"], "--days"),
+            (["agent", "--name", "x", "--days", "soon"], "--days"),
             (["agent", "--name", " "], "name"),
             (["agent", "--name", "x" * 256], "255"),
             (["two words", "--name", "x"], "username"),

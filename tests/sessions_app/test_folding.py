@@ -1,6 +1,6 @@
 import pytest
 
-from sessions_app.folding import MAX_INDEXED_CHARACTERS, fold, folded_text
+from sessions_app.folding import MAX_INDEXED_CHARACTERS, fold, folded_text, message_text
 from tests.domain import user
 
 
@@ -50,7 +50,7 @@ class TestFoldedText:
         ],
     )
     def test_is_the_words_of_the_content(self, content, expected):
-        assert folded_text(content) == expected
+        assert folded_text(message_text({"content": content})) == expected
 
     @pytest.mark.parametrize("character", ["x", "\ufdfa", "ß"])
     def test_is_bounded_even_if_folding_makes_it_longer(self, character):

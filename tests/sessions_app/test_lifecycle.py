@@ -132,9 +132,10 @@ class TestWrite:
     def test_with_the_version_that_it_returned_never_conflicts(self, desk):
         """Even while the clock stands: the version is a count, no time."""
         session, _ = desk.sessions.resume(session_id=desk.open())
+        version = session.version
         for _ in range(5):
-            session = desk.append(session.session_id, user(), if_match=session.version).session
-        assert row(session.session_id).version == session.version == 6
+            version = desk.append(session.session_id, user(), if_match=version).version
+        assert row(session.session_id).version == version == 6
 
     def test_with_an_old_object_at_hand_takes_nothing_back(self, desk):
         session_id = desk.open(title="Old")

@@ -88,10 +88,16 @@ class TestEveryForm:
     def test_refuses_an_id_that_is_none(self, desk, call, answer, bad):
         session_id = desk.open()
         before = dump()
-        for message in (call(bad), answer(bad)):
+        answers_none = answer is item_output and bad is None
+        for message in (call(bad), *([] if answers_none else [answer(bad)])):
             with pytest.raises(InvalidRequest):
                 desk.append(session_id, message)
         assert dump() == before
+
+    def test_takes_an_output_that_names_no_call(self, desk, call, answer):
+        session_id = desk.open()
+        desk.append(session_id, call("c1"), item_output(None))
+        assert links(session_id) == [(1, None)]
 
     def test_takes_a_long_id(self, desk, call, answer):
         session_id = desk.open()

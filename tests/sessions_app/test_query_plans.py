@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import QuerySet
 
-from sessions_app.models import Session, ToolCall, WorkingMemoryRevision
+from sessions_app.models import Message, Session, ToolCall, WorkingMemoryRevision
 from tests.domain import NOON
 
 pytestmark = [
@@ -17,6 +17,8 @@ pytestmark = [
 ]
 
 CALLS = ToolCall.objects.filter(session="sess_1")
+ANSWERED = CALLS.filter(superseded_at=None, result_sequence__lte=9).order_by("-result_sequence")
+SUMMARIES = Message.objects.filter(session="sess_1", through_sequence__isnull=False)
 
 
 @pytest.mark.parametrize(
@@ -27,8 +29,20 @@ CALLS = ToolCall.objects.filter(session="sess_1")
         (CALLS.open().filter(message_sequence=None).order_by("id"), "tool_call_open"),
         (Session.objects.awaiting_purge(), "session_awaiting_purge"),
         (WorkingMemoryRevision.objects.filter(run="run_1"), "memory_by_run"),
+        (SUMMARIES.live().filter(sequence__lte=9).order_by("-sequence"), "message_compaction"),
+        (ANSWERED, "tool_call_by_result"),
+        (Message.objects.filter(session="sess_1", item_id__in=["rs_1"]).live(), "message_by_item"),
     ],
-    ids=["unanswered", "open", "recorded", "awaiting purge", "memory of a run"],
+    ids=[
+        "unanswered",
+        "open",
+        "recorded",
+        "awaiting purge",
+        "memory of a run",
+        "summary",
+        "cut",
+        "item",
+    ],
 )
 def test_reads_by_an_index(rows: QuerySet, index: str) -> None:
     assert f"INDEX {index}" in rows.explain()

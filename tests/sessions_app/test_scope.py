@@ -37,6 +37,9 @@ SESSION_WRITES = {
     "replace_memory": {"document": {}},
     "patch_memory": {"patch": {}},
     "start_tool_call": {"name": "ls"},
+    "fork": {},
+    "rewind": {"to_sequence": 1},
+    "compact": {"through_sequence": 1, "summary": "s"},
 }
 CALL_WRITES = {
     "finish_tool_call": {"outcome": Outcome(ToolCallStatus.SUCCEEDED)},
@@ -51,8 +54,12 @@ RUN_WRITES = {
     "fail": {"error": {}},
     "cancel": {},
 }
-# Neither names a session that could be another's.
-ELSEWHERE = {"create", "purge", "find", "find_events"}
+# None names a session that could be another's, but for one that then does nothing
+# (tests/races/test_plain_append.py).
+ELSEWHERE = {
+    *("create", "purge", "find", "find_events", "search", "restore"),
+    "append_plainly",
+}
 
 
 def call_everything(desk, session_id, run_id, call_id):

@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 
 from sessions_app.timestamps import parse_rfc3339, rfc3339
+from tests.live_server import fresh_database
 
 
 class TestParse:
@@ -96,8 +97,6 @@ import os
 from datetime import UTC, datetime, timedelta
 import django
 django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
 from django.contrib.auth.models import User
 from sessions_app.models import Session
 from sessions_app.services import Actor, NewSession, SessionManager
@@ -126,20 +125,21 @@ class TestServerZone:
     )
     def test_shifts_no_instant(self, tmp_path, zone, setting):
         """A process of its own: the zone of a process is set before it begins."""
-        environment = os.environ | {
-            "TZ": zone,
-            "TIME_ZONE": setting,
-            "DATABASE_URL": f"sqlite:///{tmp_path}/zone.sqlite3",
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", _STORE_AND_READ],
-            cwd=settings.BASE_DIR,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        with fresh_database(tmp_path) as url:
+            environment = os.environ | {
+                "TZ": zone,
+                "TIME_ZONE": setting,
+                "DATABASE_URL": url,
+                "DJANGO_SETTINGS_MODULE": "tests.settings",
+            }
+            done = subprocess.run(
+                [sys.executable, "-c", _STORE_AND_READ],
+                cwd=settings.BASE_DIR,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
         assert done.returncode == 0, done.stderr
         assert parse_rfc3339(done.stdout.strip()) is not None

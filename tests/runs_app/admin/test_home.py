@@ -19,8 +19,8 @@ HOME = "/admin/"
 HOSTILE = "<script>alert(1)</script>\u202e" + "x" * 300
 
 
-@pytest.fixture
-def demo(db):
+@pytest.fixture(scope="class")
+def demo(class_db):
     now = timezone.now()
     list(seed(sessions=120, seed=5, now=now))
     return now
@@ -72,15 +72,26 @@ class TestHome:
         group.permissions.remove(*Permission.objects.filter(codename=missing))
         assert "Needs attention" not in read(entered("support"), HOME).words()
 
-    def test_shows_an_empty_database(self, entered):
-        page = read(entered("support"), HOME)
-        assert "None in the last 7 days." in page.words()
-
     def test_shows_titles_as_text(self, entered, demo):
         Session.objects.update(title=HOSTILE)
         page = read(entered("support"), HOME)
         assert page.scripts.strip() == ""
         assert "<script>alert(1)</script>⟨U+202E⟩" in page.words()
+
+    def test_names_its_figures_in_words(self, entered, demo):
+        page = read(entered("support"), HOME)
+        days = [link for link in page.of("a") if "day=" in link.get("href", "")]
+        drawn = [link for link in days if link.get("aria-label")]
+        assert len(drawn) == 3 * 14
+        assert all(re.search(r"\d", link["aria-label"]) for link in drawn)
+        query = parse_qs(urlsplit(drawn[-1]["href"]).query)
+        assert query["day"] == [f"{demo:%Y-%m-%d}"]
+
+
+class TestAnEmptyHome:
+    def test_says_that_there_is_nothing(self, entered):
+        page = read(entered("support"), HOME)
+        assert "None in the last 7 days." in page.words()
 
     def test_asks_as_often_for_many_sessions_as_for_few(self, entered, agent):
         client = entered("support")
@@ -95,15 +106,6 @@ class TestHome:
                 client.get(HOME)
             counts.append(len(queries))
         assert counts[0] == counts[1] < 16
-
-    def test_names_its_figures_in_words(self, entered, demo):
-        page = read(entered("support"), HOME)
-        days = [link for link in page.of("a") if "day=" in link.get("href", "")]
-        drawn = [link for link in days if link.get("aria-label")]
-        assert len(drawn) == 3 * 14
-        assert all(re.search(r"\d", link["aria-label"]) for link in drawn)
-        query = parse_qs(urlsplit(drawn[-1]["href"]).query)
-        assert query["day"] == [f"{demo:%Y-%m-%d}"]
 
 
 class TestTheFiltersItLeadsTo:
@@ -124,6 +126,12 @@ class TestCharts:
     )
     def test_end_at_a_round_number(self, most, top):
         assert charts.nice(most) == top
+
+    @pytest.mark.parametrize(
+        ("most", "top"), [(0, 1), (3, 4), (61, 120), (4_700, 7_200), (90_000, 172_800)]
+    )
+    def test_end_at_a_round_time(self, most, top):
+        assert charts.nice_time(most) == top
 
     def test_stack_to_the_bottom(self):
         parts = charts.stack([("a", 5), ("none", 0), ("b", 5)], 10)

@@ -19,11 +19,6 @@ SESSIONS = "/admin/sessions_app/session/"
 HOUR_AGO = timedelta(hours=1)
 
 
-@pytest.fixture
-def operator(entered):
-    return entered("operators")
-
-
 def badges(page):
     return [
         tag["class"].split("badge-")[1]
@@ -151,7 +146,7 @@ class TestThePage:
         whole = make_whole(agent)
         make_whole(agent)
         links = read(operator, whole.page("runs_app_run")).links()
-        session = f"{SESSIONS}{quote(whole.session.pk)}/change/"
+        session = f"/admin/sessions/{whole.session.pk}/"
         assert session in links
         assert f"{session}?at={whole.message.sequence}#m{whole.message.sequence}" in links
         assert f"/admin/sessions_app/toolcall/{quote(whole.call.pk)}/change/" in links

@@ -11,6 +11,7 @@ from django.utils import timezone
 from time_machine import Traveller
 
 from sessions_app.models import Session, SessionEvent
+from sessions_app.services.formats.parts import NO_RESULT
 from tests.api_client import APIClient
 from tests.domain import assistant, calling, later, result, user
 from tests.factories import (
@@ -21,6 +22,7 @@ from tests.factories import (
     make_session,
     make_tool_call,
 )
+from tests.providers import PROVIDERS, answered, check, synthetic
 
 # The contract's, in its order; `truncated` is what its "says that there is more" is called here.
 FIELDS = (
@@ -136,7 +138,11 @@ class TestTheWindow:
             ("last_n=%D9%A3", "/last_n"),
             ("last_n=100000000000000000000", "/last_n"),
             ("last_n=5&last_n=6", "/last_n"),
+            ("max_tokens=0", "/max_tokens"),
+            ("max_tokens=1e3", "/max_tokens"),
+            ("max_tokens=100000001", "/max_tokens"),
             ("format=xml", "/format"),
+            ("mark_synthetic=1", "/mark_synthetic"),
             ("limit=5", "/limit"),
         ],
     )
@@ -147,18 +153,6 @@ class TestTheWindow:
             answer = api.send(method, f"/sessions/{session.pk}/{end}", query=query)
             assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
             assert answer.json()["errors"][0]["pointer"] == pointer
-
-    @pytest.mark.parametrize(
-        "query",
-        ["format=openai_chat", "format=openai_responses", "format=anthropic", "max_tokens=1000"],
-    )
-    @pytest.mark.parametrize(("method", "end"), [("GET", "context"), ("POST", "resume")])
-    def test_says_what_is_not_available_yet(
-        self, api: APIClient, session: Session, method: str, end: str, query: str
-    ) -> None:
-        answer = api.send(method, f"/sessions/{session.pk}/{end}", query=query)
-        assert answer.status_code == 400
-        assert "available yet" in answer.json()["detail"]
 
     def test_may_be_asked_for_in_the_native_format(self, api: APIClient, session: Session) -> None:
         answer = api.get(f"/sessions/{session.pk}/context", {"format": "native"})
@@ -206,6 +200,66 @@ class TestItsETag:
         assert api.get(path, If_None_Match='"2"').status_code == 200
 
 
+def asked(api: APIClient, session: Session, how: str, query: dict[str, Any]) -> dict[str, Any]:
+    """A packet by either path."""
+    path = f"/sessions/{session.pk}"
+    in_query = {name: json.dumps(value).strip('"') for name, value in query.items()}
+    if how == "context":
+        answer = api.get(f"{path}/context", in_query)
+    elif how == "resume":
+        answer = api.post(f"{path}/resume", query=in_query)
+    else:
+        answer = api.post(f"{path}/resume", query)  # in the body
+    assert answer.status_code == 200, answer.json()
+    packet: dict[str, Any] = answer.json()
+    return packet
+
+
+@pytest.mark.parametrize("how", ["context", "resume", "resume by its body"])
+class TestAFormat:
+    TURN = (
+        {"role": "system", "content": "Rules."},
+        user(),
+        calling("a", "b", arguments='{"n": 12345678901234567890}'),
+        result("b", "found"),
+    )
+
+    @pytest.mark.parametrize("format", PROVIDERS)
+    def test_is_taken_by_its_api(
+        self, api: APIClient, session: Session, format: str, how: str
+    ) -> None:
+        add_messages(*self.TURN, session=session)
+        packet = asked(api, session, how, {"format": format})
+        check(format, packet["messages"], packet.get("system"))
+        assert packet.get("system", "Rules.") == "Rules."
+        found = answered(format, packet["messages"])
+        assert [(said, mark) for _, said, mark in found] == [(NO_RESULT, True), ("found", False)]
+        window = packet["window"]
+        assert (window["first_sequence"], window["last_sequence"]) == (1, 4)
+        assert packet["session"]["message_count"] == 4
+
+    @pytest.mark.parametrize("format", PROVIDERS)
+    def test_has_no_mark_if_none_is_wanted(
+        self, api: APIClient, session: Session, format: str, how: str
+    ) -> None:
+        add_messages(*self.TURN, session=session)
+        packet = asked(api, session, how, {"format": format, "mark_synthetic": False})
+        assert synthetic(packet["messages"]) == []
+        assert NO_RESULT in json.dumps(packet["messages"])
+
+    @pytest.mark.parametrize("format", ["native", *PROVIDERS])
+    def test_is_bound_by_tokens(
+        self, api: APIClient, session: Session, format: str, how: str
+    ) -> None:
+        make_messages(session=session, count=20)
+        packet = asked(api, session, how, {"format": format, "max_tokens": 50})
+        assert 0 < packet["window"]["estimated_tokens"] <= 50
+        assert packet["window"]["last_sequence"] == 20
+        assert packet["truncated"] is False
+        assert "Message 20" in json.dumps(packet["messages"])
+        assert 'Message 2"' not in json.dumps(packet["messages"])
+
+
 # What authenticates is kept in production; a test's transactions are savepoints.
 AUTHENTICATION, TRANSACTION = 2, 2
 
@@ -232,6 +286,9 @@ class TestItsCost:
         self, api: APIClient, django_assert_num_queries: Any, count: int
     ) -> None:
         session = self.filled(count)
+        bound = {"format": "anthropic", "max_tokens": 500, "last_n": 1000}
+        with django_assert_num_queries(AUTHENTICATION + 5):
+            api.get(f"/sessions/{session.pk}/context", bound)
         with django_assert_num_queries(AUTHENTICATION + 5):  # session, survey, and three kinds
             packet = api.get(f"/sessions/{session.pk}/context").json()
         with django_assert_num_queries(AUTHENTICATION + TRANSACTION + 5):

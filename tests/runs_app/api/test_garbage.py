@@ -55,6 +55,7 @@ def run(session: Session) -> Run:
     return make_run(session=session)
 
 
+@pytest.mark.usefixtures("remembered_tokens")
 class TestGarbage:
     @settings(
         max_examples=250,

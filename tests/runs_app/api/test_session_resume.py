@@ -90,7 +90,9 @@ class TestResumingASession:
             ({"last": 5}, "/last"),
             ({"last_n": 0}, "/last_n"),
             ({"last_n": "5"}, "/last_n"),
-            ({"format": "anthropic"}, "/format"),
+            ({"format": "claude"}, "/format"),
+            ({"max_tokens": "5"}, "/max_tokens"),
+            ({"mark_synthetic": "no"}, "/mark_synthetic"),
             ([1], ""),
         ],
     )

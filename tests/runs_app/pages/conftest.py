@@ -1,3 +1,3 @@
-from tests.admin import agent, entered
+from tests.admin import agent, entered, operator
 
-__all__ = ["agent", "entered"]
+__all__ = ["agent", "entered", "operator"]

@@ -21,11 +21,6 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def operator(entered):
-    return entered("operators")
-
-
-@pytest.fixture
 def run(agent):
     session = make_session(account=agent, working_memory={"goal": "before", "plan": ["a", "b"]})
     return make_run(session=session, input={"task": "repair"}, agent_id="coder")

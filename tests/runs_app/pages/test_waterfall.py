@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from runs_app.console.durations import duration
 from runs_app.console.errors import fault_of
 from runs_app.pages.waterfall import Scale, idle, phases
+from sessions_app.console.durations import duration
 from tests.domain import NOON, later
 
 

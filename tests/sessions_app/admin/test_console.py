@@ -1,96 +1,16 @@
-"""The frame of all pages for people: who may open them, and what a browser may run on them."""
+"""The frame of all pages for people: what a browser may run on them, and who may read."""
 
 import pytest
-from django.contrib import admin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
-from django.urls import URLPattern, URLResolver, reverse
-from django.urls.resolvers import RegexPattern
+from django.urls import reverse
 
 from sessions_app.admin.rights import RIGHTS, name_of, offered
 from sessions_app.console.navigation import SECTIONS
 from sessions_app.console.registry import registered_pages
-from sessions_app.models import AccessToken, ContentRead
+from sessions_app.models import ContentRead
 from sessions_app.pages.base import ANY_STAFF
 from tests.admin import STORED, list_of, make_person, make_whole, read
-from tests.factories import make_token
-
-# Open to whoever stands before the door, or to all staff.
-DOORS = {"login", "logout"}
-FOR_ALL_STAFF = {"index", "password_change", "password_change_done", "jsi18n"}
-# Addresses by which Django finds an object, or says that there is none, before it asks for rights.
-FINDERS = {"view_on_site", "app_list", "autocomplete"}
-
-
-def addresses(resolver, prefix="/"):
-    """Every address of the resolver, with something in place of each parameter."""
-    for pattern in resolver.url_patterns:
-        if isinstance(pattern, URLResolver):
-            yield from addresses(pattern, prefix + str(pattern.pattern))
-        elif isinstance(pattern, URLPattern):
-            yield pattern.name, pattern
-
-
-def every_name():
-    names = {name for name, _pattern in addresses(_site()) if name}
-    return sorted(names - DOORS - FINDERS)
-
-
-def _site():
-    patterns, _app, _namespace = admin.site.urls
-    return URLResolver(RegexPattern(r"^/admin/"), list(patterns))
-
-
-def address_of(name):
-    pattern = next(pattern for each, pattern in addresses(_site()) if each == name)
-    parameters = {key: _sample(key, name) for key in pattern.pattern.converters}
-    if not parameters and pattern.pattern.regex.groupindex:
-        parameters = {key: _sample(key, name) for key in pattern.pattern.regex.groupindex}
-    return reverse(f"admin:{name}", kwargs=parameters)
-
-
-def _sample(key, name):
-    if "accesstoken" in name:
-        return AccessToken.objects.get().token_key
-    if name.startswith("auth_user"):
-        return str(User.objects.get(username="agent").pk)
-    if key in {"sequence", "index"}:
-        return "1"
-    return "body" if key == "name" else "sess_00000000000000000000000000"
-
-
-@pytest.fixture
-def token(agent):
-    return make_token(account=agent)
-
-
-@pytest.mark.parametrize("name", every_name())
-class TestEveryAddress:
-    def test_is_closed_to_strangers(self, client, token, name):
-        response = client.get(address_of(name))
-        assert response.status_code == 302
-        assert response["Location"].startswith("/admin/login/")
-
-    def test_is_closed_to_accounts_that_are_not_staff(self, entered, token, name):
-        response = entered("agent").get(address_of(name))
-        assert response.status_code == 302
-        assert response["Location"].startswith("/admin/login/")
-
-    def test_is_closed_to_staff_without_the_right(self, entered, token, name):
-        response = entered("staff").get(address_of(name))
-        if name in FOR_ALL_STAFF:
-            assert response.status_code == 200
-        elif name.endswith(("_history", "_change", "_delete")) and response.status_code == 302:
-            # Django has looked for the object first, and there is none.
-            assert response["Location"] == "/admin/"
-        else:
-            assert response.status_code == 403, response
-
-    def test_says_what_a_browser_may_run(self, entered, token, name):
-        policy = entered("superuser").get(address_of(name))["Content-Security-Policy"]
-        scripts = [part for part in policy.split("; ") if part.startswith("script-src")]
-        assert all("'unsafe-inline'" not in part and "http" not in part for part in scripts)
-        assert "default-src 'none'" in policy
 
 
 class TestAnOwnPage:

@@ -138,7 +138,7 @@ class TestThePages:
                 r"\b[A-Za-z]{3,}\b", re.sub(r"\w+_\w+", "", read(client, address).words())
             )
             # Names: of the product, of formats and units, and what the agent wrote.
-            allowed = {"Dossier", "operators", "USD", "token", "Token", "API", "agent"}
+            allowed = {"Dossier", "operators", "USD", "token", "Token", "API", "CSV", "agent"}
             allowed |= {"role", "user", "content", "name", "message", "UTC", "system", "developer"}
             # Languages are named in themselves; a checkbox by Django, whose Chinese lacks it.
             allowed |= {"English"}

@@ -12,11 +12,6 @@ from tests.factories import make_lapsed_session, make_run, make_session, make_to
 LIST = "/admin/sessions_app/session/"
 
 
-@pytest.fixture
-def operator(entered):
-    return entered("operators")
-
-
 def page_of(session):
     return f"{LIST}{session.pk.replace('_', '_5F')}/change/"
 
@@ -235,7 +230,6 @@ class TestManySessions:
             {
                 "action": "close",
                 "_selected_action": [session.pk for session in sessions],
-                "select_across": "1",
             },
             follow=True,
         )

@@ -43,6 +43,14 @@ WRITES: list[tuple[str, str, dict[str, Any], list[str]]] = [
     ("POST", "{call}/settle", {"reason": "r"}, ["reason"]),
     ("POST", "{session}/close", {}, ["reason"]),
     ("POST", "{session}/expire", {}, ["reason"]),
+    ("POST", "{session}/fork", {}, ["at_sequence", "title", "metadata"]),
+    ("POST", "{session}/rewind", {"to_sequence": 0}, ["to_sequence", "reason"]),
+    (
+        "POST",
+        "{session}/compact",
+        {"through_sequence": 1, "summary": "s"},
+        ["through_sequence", "summary"],
+    ),
 ]
 IDS = [f"{method} {path} {'-'.join(body)}" for method, path, body, _ in WRITES]
 
@@ -82,6 +90,7 @@ def nested(levels: int, kind: str = "[") -> str:
     return "[" * levels + "]" * levels if kind == "[" else '{"a":' * levels + "1" + "}" * levels
 
 
+@pytest.mark.usefixtures("remembered_tokens")
 @pytest.mark.parametrize(("method", "path", "body", "fields"), WRITES, ids=IDS)
 class TestAWrite:
     def test_takes_or_refuses_anything_in_any_field(

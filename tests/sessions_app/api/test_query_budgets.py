@@ -14,6 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import Session
+from sessions_app.services import Actor, SessionManager
 from tests.api_client import APIClient
 from tests.domain import calling, result, user
 from tests.factories import add_messages, make_messages, make_session
@@ -97,3 +98,30 @@ class TestReads:
 def test_creating_a_session_costs_one_for_each_row_at_most(api: APIClient) -> None:
     made = statements(lambda: api.post("/sessions", {"title": "T"}, idempotency_key="k"))
     assert len(made) == (1 if connection.vendor == "postgresql" else 3)
+
+
+class TestAnotherWayOn:
+    """With calls, a memory and usage on either side of the cut."""
+
+    @pytest.fixture
+    def path(self, session: Session) -> str:
+        manager = SessionManager(Actor.account(session.account))
+        for number in range(2):
+            manager.patch_memory(session_id=session.pk, patch={"goal": str(number)})
+            add_messages(
+                calling("a"), result("a"), user(usage={"input_tokens": 1}), session=session
+            )
+        return f"/sessions/{session.session_id}"
+
+    @pytest.mark.parametrize(
+        ("move", "name"),
+        [("fork", "at_sequence"), ("rewind", "to_sequence"), ("compact", "through_sequence")],
+    )
+    def test_costs_the_same_at_any_length(
+        self, api: APIClient, path: str, move: str, name: str
+    ) -> None:
+        body: dict[str, Any] = {name: api.get(path).json()["last_sequence"] - 2}
+        body |= {"summary": "s"} if move == "compact" else {}
+        asked = statements(lambda: api.post(f"{path}/{move}", body, idempotency_key="k"))
+        kind = 0 if connection.vendor == "postgresql" else 1
+        assert len(asked) <= {"fork": (15, 18), "rewind": (15, 16), "compact": (6, 8)}[move][kind]
