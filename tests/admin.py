@@ -45,6 +45,12 @@ def entered(db: None) -> Entered:
     return enter
 
 
+@pytest.fixture
+def operator(entered: Entered) -> Client:
+    """A browser in which one of the operators has logged in."""
+    return entered("operators")
+
+
 def make_person(role: str) -> User:
     """A superuser, somebody of a group, or staff without any right ("staff")."""
     person, _ = User.objects.get_or_create(username=f"a-{role}", defaults={"is_staff": True})

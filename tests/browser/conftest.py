@@ -1,28 +1,53 @@
-"""One browser for all tests of a module."""
+"""One site for all browser tests, and one browser for all tests of a module.
 
-import os
-import shutil
+The site grows by what tests add, in any order: each looks for what is its own, or for what no
+other changes.
+"""
+
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from tests.browser import site as sites
+from tests.browser.trial import on_trial
+from tests.live_server import LiveServer
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sites.Site]:
+    with sites.furnished(tmp_path_factory.mktemp("site")) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sites.Site]:
+    """Another one, whose sessions are there to be acted on."""
+    with on_trial(tmp_path_factory.mktemp("trial")) as trial:
+        yield trial
+
+
+@pytest.fixture(scope="session")
+def server(site: sites.Site) -> LiveServer:
+    return site.server
+
+
+@pytest.fixture(scope="session")
+def ids(site: sites.Site) -> dict[str, str]:
+    return site.ids
+
+
+@pytest.fixture
+def page(chromium: Any, site: sites.Site) -> Iterator[Any]:
+    """An administrator's, on a laptop."""
+    with site.visit(chromium, viewport={"width": 1440, "height": 900}) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    executable = shutil.which(os.environ.get("CHROMIUM", "chromium"))
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=executable, args=FLAGS)
+    # No longer than a module: while it runs, Django refuses to use its database in this process.
+    with sites.chromium() as browser:
         yield browser
-        browser.close()

@@ -9,8 +9,10 @@ from django.utils import timezone
 from runs_app.management import demo
 from runs_app.models import Run
 from runs_app.services import NewRun, RunManager
-from sessions_app.models import Session, ToolCall
-from sessions_app.services import Actor, NewSession, SessionManager
+from sessions_app.models import BulkMove, Session, ToolCall
+from sessions_app.services import Actor, NewSession, SessionManager, bulk
+from sessions_app.services.locking import write_transaction
+from sessions_app.states import SessionStatus
 from tests.browser.demo_run import seed_runs
 from tests.browser.demo_transcript import converse
 
@@ -35,12 +37,17 @@ TIMEOUTS = (3600, None, 86_400)
 
 def seed(password: str) -> None:
     """Make it, and print what addresses need."""
-    User.objects.create_superuser("admin", "admin@example.org", password)
+    admin = User.objects.create_superuser("admin", "admin@example.org", password)
     for name, group in (("lin", "support"), ("maria", "operators"), ("chen", "administrators")):
-        person = User.objects.create_user(name, is_staff=True)
+        # Hashed once for all: it takes its time.
+        person = User.objects.create(username=name, is_staff=True, password=admin.password)
         person.groups.add(Group.objects.get(name=group))
     actor = Actor.account(User.objects.get(username="agent"))
-    made = [_session(actor, number) for number in range(len(SESSIONS))]
+    made = []
+    for number in range(len(SESSIONS)):
+        # Told at once: the server's sweep runs beside this, and would end what is long past.
+        with write_transaction():
+            made.append(_session(actor, number))
     # Last: the server's sweep runs beside this, and would end what is being told above.
     list(demo.seed(sessions=400, seed=1, now=timezone.now()))
     session, run = made[0]
@@ -48,7 +55,26 @@ def seed(password: str) -> None:
     runs = seed_runs(actor)
     print(f"session={session.pk}\nrun={run.pk}\ncall={call.pk}")  # noqa: T201
     print(f"failed_run={runs['failed'].pk}\nlive_run={runs['live'].pk}")  # noqa: T201
+    print(f"live_session={runs['live'].session_id}")  # noqa: T201
     print(f"talk={converse(actor)}")  # noqa: T201
+    print(f"bulk={_close_some('support-agent', seconds=60).pk}")  # noqa: T201
+    live = _close_some("code-agent", seconds=0)
+    # So that the server's sweep lets it be: it takes the driver for alive.
+    BulkMove.objects.filter(pk=live.pk).update(worked_at=timezone.now() + timedelta(days=1))
+    print(f"live_bulk={live.pk}")  # noqa: T201
+
+
+def _close_some(agent_id: str, *, seconds: float) -> BulkMove:
+    """Of many sessions at once, some are closed, and some were closed before."""
+    some = Session.objects.filter(agent_id=agent_id).exclude(status="DELETED")
+    move = bulk.draft(
+        actor=Actor.operator(User.objects.get(username="maria")),
+        to=SessionStatus.CLOSED,
+        session_ids=list(some.order_by("-pk").values_list("pk", flat=True)[:40]),
+    )
+    bulk.confirm(move, reason="The shop has moved to another system")
+    bulk.step(move, seconds=seconds)
+    return move
 
 
 def _session(actor: Actor, number: int) -> tuple[Session, Run]:

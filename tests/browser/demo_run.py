@@ -20,6 +20,8 @@ _STEPS: list[tuple[str, int, int | None]] = [
     ("run_tests", 118, 141),
     ("git_push", 146, None),
 ]
+# The server's sweep runs beside this: no lease may lapse while the past is being told.
+_A_DAY = 86_400
 
 
 class _Worker:
@@ -63,9 +65,9 @@ def _open(actor: Actor, title: str, begin: datetime) -> _Worker:
     return _Worker(actor, session, begin)
 
 
-def _new(**more: Any) -> NewRun:
+def _new() -> NewRun:
     task = {"task": "Find the memory leak in the image worker", "branch": "main"}
-    return NewRun(input=task, agent_id="code-agent", model="gpt-5.1-mini", **more)
+    return NewRun(input=task, agent_id="code-agent", model="gpt-5.1-mini", lease_seconds=_A_DAY)
 
 
 def _failed(actor: Actor) -> Run:
@@ -73,7 +75,9 @@ def _failed(actor: Actor) -> Run:
     run = worker.runs.create(session_id=worker.session.pk, new=_new(), now=worker.at(0))
     worker.say(run, 1, {"role": "user", "content": "Please find out why the worker grows."})
     worker.steps(run)
-    asked = NewRun(agent_id="review-agent", model="gpt-5.1", parent_run_id=run.pk)
+    asked = NewRun(
+        agent_id="review-agent", model="gpt-5.1", parent_run_id=run.pk, lease_seconds=_A_DAY
+    )
     child = worker.runs.create(session_id=worker.session.pk, new=asked, now=worker.at(42))
     worker.runs.complete(run_id=child.pk, output="Looks right.", now=worker.at(70))
     patch = {

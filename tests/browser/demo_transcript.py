@@ -129,11 +129,10 @@ def _first() -> list[tuple[int, list[dict[str, Any]]]]:
 
 def _second() -> list[dict[str, Any]]:
     reasoning = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "A test."}]}
-    search = {"type": "web_search_call", "id": "ws_1", "action": {"query": "psycopg cursor close"}}
     return [
         {"role": "user", "content": THANKS},
         {"item": reasoning},
-        {"item": search},
+        *({"item": item} for item in _hosted()),
         {
             "role": "assistant",
             "content": None,
@@ -148,5 +147,45 @@ def _second() -> list[dict[str, Any]]:
             "role": "assistant",
             "content": None,
             "tool_calls": [_call("c4", "write_file", '{"path": "export.py"}')],
+        },
+    ]
+
+
+def _hosted() -> list[dict[str, Any]]:
+    """What tools of a provider's did, as its own items."""
+    sources = [{"type": "url", "url": "https://www.psycopg.org/psycopg3/docs/"}]
+    searched = {"type": "search", "query": "psycopg cursor close", "sources": sources}
+    listing = {"stdout": "export.py\ntests\n", "stderr": "", "outcome": {"type": "exit"}}
+    return [
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": searched},
+        {
+            "type": "code_interpreter_call",
+            "id": "ci_1",
+            "status": "completed",
+            "container_id": "c",
+            "code": "import statistics\nprint(statistics.median([20, 60, 3]))",
+            "outputs": [{"type": "logs", "logs": "20"}],
+        },
+        {
+            "type": "image_generation_call",
+            "id": "ig_1",
+            "status": "completed",
+            "revised_prompt": "A graph of the pool, before and after",
+            "result": PICTURE.partition(",")[2],
+        },
+        {
+            "type": "shell_call",
+            "call_id": "s1",
+            "status": "completed",
+            "action": {"commands": ["ls", "pytest -x"]},
+        },
+        {"type": "shell_call_output", "call_id": "s1", "output": [listing]},
+        {
+            "type": "mcp_call",
+            "id": "mcp_1",
+            "server_label": "tickets",
+            "name": "comment",
+            "arguments": '{"ticket": 4711, "text": "Found it"}',
+            "error": {"type": "mcp_protocol_error", "code": 403, "message": "Forbidden"},
         },
     ]

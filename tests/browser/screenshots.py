@@ -4,34 +4,41 @@ To have one more page in it, add it to PAGES; what it shows is made by `demo_dat
 """
 
 import os
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import FLAGS
-from tests.live_server import ROOT, LiveServer, fresh_database
+from tests.browser.site import Site, chromium, enter, furnished
+from tests.live_server import ROOT
 
 FOLDER = ROOT / "screenshots"
 LAPTOP, PHONE = (1440, 900), (390, 844)
-PASSWORD = secrets.token_urlsafe(16)
 
 # A name, and an address in which what `demo_data.seed` prints is filled in.
 PAGES = {
     "home": "/admin/",
     "sessions": "/admin/sessions_app/session/",
+    "sessions-attention": "/admin/sessions_app/session/?attention=yes",
+    "sessions-filtered": "/admin/sessions_app/session/?agent=analyst&failed=yes"
+    "&active_from=2026-01-01T00:00&metadata=tier%3Dgold",
+    "sessions-bulk": "/admin/sessions/bulk/{bulk}/",
+    "sessions-bulk-live": "/admin/sessions/bulk/{live_bulk}/",
+    "sessions-bulks": "/admin/sessions/bulk/",
     "sessions-none": "/admin/sessions_app/session/?q=nothing-is-called-this",
     "session": "/admin/sessions/{talk}/",
+    "session-live": "/admin/sessions/{live_session}/",
+    "session-search": "/admin/sessions/{talk}/search/?q=export",
     "session-memory": "/admin/sessions/{talk}/memory/",
     "session-runs": "/admin/sessions/{talk}/runs/",
     "session-tools": "/admin/sessions/{talk}/tools/",
     "session-events": "/admin/sessions/{talk}/events/",
     "session-raw": "/admin/sessions/{talk}/raw/",
     "close": "/admin/sessions_app/session/close/?id={session}",
+    "close-all": "/admin/sessions_app/session/",
+    "delete-all": "/admin/sessions_app/session/",
     "delete": "/admin/sessions_app/session/remove/?id={session}",
     "runs": "/admin/runs_app/run/",
     "runs-failed": "/admin/runs_app/run/?status=FAILED",
@@ -54,6 +61,10 @@ PAGES = {
 }
 
 
+# What leads from there to a page that has no address of its own: an action that is asked for.
+ASKED = {"close-all": "close", "delete-all": "remove"}
+
+
 class Look(NamedTuple):
     """One way of looking at all pages."""
 
@@ -72,10 +83,10 @@ LOOKS = (
 )
 
 
-def take_all(browser: Browser, server: LiveServer, ids: dict[str, str]) -> Iterator[Path]:
+def take_all(browser: Browser, site: Site) -> Iterator[Path]:
     for look in LOOKS:
         context = browser.new_context(
-            base_url=server.url,
+            base_url=site.server.url,
             viewport={"width": look.size[0], "height": look.size[1]},
             color_scheme=look.scheme,  # type: ignore[arg-type]
             locale=look.language,
@@ -86,22 +97,24 @@ def take_all(browser: Browser, server: LiveServer, ids: dict[str, str]) -> Itera
         yield take(page, look, "login")
         enter(page)
         for name, address in wanted().items():
-            page.goto(address.format(**ids))
+            show(page, name, address.format(**site.ids))
             yield take(page, look, name)
         context.close()
+
+
+def show(page: Page, name: str, address: str) -> None:
+    page.goto(address)
+    if name in ASKED:
+        page.locator("[data-across]").check()
+        page.locator("select[name=action]").select_option(ASKED[name])
+        page.locator("#changelist-form button[name=index]").click()
+        page.wait_for_selector(".confirm")
 
 
 def wanted() -> dict[str, str]:
     """PAGES, or those that the variable ONLY names."""
     only = os.environ.get("ONLY", "").split()
     return {name: at for name, at in PAGES.items() if not only or name in only}
-
-
-def enter(page: Page) -> None:
-    page.locator("[name=username]").fill("admin")
-    page.locator("[name=password]").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#user-tools", state="attached")
 
 
 def take(page: Page, look: Look, name: str) -> Path:
@@ -112,19 +125,12 @@ def take(page: Page, look: Look, name: str) -> Path:
 
 
 def main() -> None:
-    executable: Any = shutil.which(os.environ.get("CHROMIUM", "chromium"))
     with (
         tempfile.TemporaryDirectory() as folder,
-        fresh_database(Path(folder)) as url,
-        LiveServer(database_url=url, WORKERS=1) as server,
-        sync_playwright() as engine,
+        furnished(Path(folder)) as site,
+        chromium() as browser,
     ):
-        seed = f"from tests.browser.demo_data import seed; seed('{PASSWORD}')"
-        printed = server.manage("shell", "--no-imports", "-c", seed)
-        ids = dict(line.split("=") for line in printed.splitlines())
-        browser = engine.chromium.launch(executable_path=executable, args=FLAGS)
-        taken = list(take_all(browser, server, ids))
-        browser.close()
+        taken = list(take_all(browser, site))
     print(f"{len(taken)} pictures in {FOLDER.name}/")  # noqa: T201
 
 

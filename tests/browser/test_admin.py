@@ -4,73 +4,30 @@ The browser speaks to other processes only: Playwright's event loop in this one 
 not go together.
 """
 
-import json
 import re
-import secrets
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.live_server import LiveServer, fresh_database
+from tests.browser.site import Site
+from tests.live_server import LiveServer
 
 pytestmark = pytest.mark.browser
 
-PASSWORD = secrets.token_urlsafe(16)
-PEOPLE = f"""
-from django.contrib.auth.models import Group, User
-User.objects.create_superuser("admin", password="{PASSWORD}")
-operator = User.objects.create_user("operator-1", password="{PASSWORD}", is_staff=True)
-operator.groups.add(Group.objects.get(name="operators"))
-"""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    folder: Path = tmp_path_factory.mktemp("live")
-    with fresh_database(folder) as url, LiveServer(database_url=url, WORKERS=1) as server:
-        server.manage("shell", "--no-imports", "-c", PEOPLE)
-        yield server
-
-
-class Desk:
-    """A page in which somebody has logged in."""
-
-    def __init__(self, chromium: Any, server: LiveServer, **options: Any) -> None:
-        context = chromium.new_context(base_url=server.url, **{"locale": "en-US", **options})
-        self.page = context.new_page()
-        self.faults: list[str] = []
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.faults.append(dialog.message))
-
-    def enter(self, name: str) -> Any:
-        self.page.goto("/admin/")
-        self.page.get_by_label(re.compile("Username|用户名")).fill(name)
-        self.page.get_by_label(re.compile("Password|密码")).fill(PASSWORD)
-        self.page.keyboard.press("Enter")
-        self.page.wait_for_selector("#user-tools", state="attached")
-        return self.page
-
 
 @pytest.fixture
-def desk(chromium: Any, server: LiveServer) -> Iterator[Desk]:
-    desk = Desk(chromium, server)
-    yield desk
-    desk.page.context.close()
-    assert desk.faults == []
+def page(chromium: Any, site: Site) -> Iterator[Any]:
+    """An operator's."""
+    with site.visit(chromium, "maria") as page:
+        yield page
 
 
-def create_session(server: LiveServer, **fields: Any) -> str:
-    request = urllib.request.Request(
-        f"{server.url}/api/v1/sessions",
-        json.dumps(fields).encode(),
-        {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request) as response:
-        return str(json.load(response)["session_id"])
+def create_session(site: Site, **fields: Any) -> str:
+    return str(site.call("sessions", **fields)["session_id"])
 
 
 def answers_to(server: LiveServer, token: str) -> int:
@@ -96,15 +53,14 @@ def tell(page: Any) -> str:
     return str(page.locator(".messagelist").inner_text())
 
 
-def test_closing_and_resuming_a_session(desk, server):
-    session_id = create_session(server, title="Refund for order 4711", user_id="u-1")
-    page = desk.enter("operator-1")
-    find(page, "order 4711")
+def test_closing_and_resuming_a_session(page, site):
+    session_id = create_session(site, title="Refund for order 4712", user_id="u-1")
+    find(page, "order 4712")
     page.get_by_role("link", name="Close session").click()
     page.get_by_label("Reason").fill("The customer is content")
     page.get_by_role("button", name="Close session").click()
     assert "1 session was closed." in tell(page)
-    assert page.locator(".session-lead .badge").inner_text() == "Closed"
+    expect(page.locator(".session-lead .badge")).to_have_text("Closed")
     page.locator(".tabs").get_by_role("link", name=re.compile("Events")).click()
     page.get_by_text("The customer is content").first.wait_for()
     find(page, session_id)
@@ -112,12 +68,11 @@ def test_closing_and_resuming_a_session(desk, server):
     page.get_by_label("Reason").fill("She is not")
     page.get_by_role("button", name="Resume session").click()
     assert "1 session was resumed." in tell(page)
-    assert page.locator(".session-lead .badge").inner_text() == "Active"
+    expect(page.locator(".session-lead .badge")).to_have_text("Active")
 
 
-def test_deleting_a_session_by_typing_its_id(desk, server):
-    session_id = create_session(server, title="To be forgotten")
-    page = desk.enter("operator-1")
+def test_deleting_a_session_by_typing_its_id(page, site):
+    session_id = create_session(site, title="To be forgotten")
     find(page, "forgotten")
     page.get_by_role("link", name="Delete session").click()
     assert "This cannot be undone" in page.locator(".confirm-note").inner_text()
@@ -128,15 +83,14 @@ def test_deleting_a_session_by_typing_its_id(desk, server):
     page.get_by_label("Type the id").fill(session_id)
     page.get_by_role("button", name="Delete session").click()
     assert "1 session was deleted." in tell(page)
-    assert page.locator(".session-lead .badge").inner_text() == "Deleted"
+    expect(page.locator(".session-lead .badge")).to_have_text("Deleted")
     page.goto("/admin/sessions_app/session/?q=forgotten")
-    assert page.locator("#result_list").count() == 0
+    expect(page.locator("#result_list")).to_have_count(0)
 
 
-def test_closing_many_at_once(desk, server):
+def test_closing_many_at_once(page, site):
     for number in range(3):
-        create_session(server, title=f"Batch {number}", agent_id="batch")
-    page = desk.enter("operator-1")
+        create_session(site, title=f"Batch {number}", agent_id="batch")
     page.goto("/admin/sessions_app/session/")
     page.locator("#changelist-filter summary", has_text="Agent").click()
     page.get_by_label("Agent", exact=True).fill("batch")
@@ -150,11 +104,15 @@ def test_closing_many_at_once(desk, server):
     page.get_by_role("button", name="Close the selected sessions").click()
     assert "3 sessions were closed." in tell(page)
     assert page.url.endswith("agent=batch")
-    assert page.locator("#result_list .badge-closed").count() == 3
+    expect(page.locator("#result_list .badge-closed")).to_have_count(3)
 
 
-def test_creating_a_token_that_is_shown_once(desk, server):
-    page = desk.enter("admin")
+def test_creating_a_token_that_is_shown_once(chromium, site):
+    with site.visit(chromium) as page:
+        create_token(page, site)
+
+
+def create_token(page: Any, site: Site) -> None:
     page.goto("/admin/sessions_app/accesstoken/")
     page.get_by_role("link", name="Create access token").click()
     page.get_by_label("Account").fill("agent")
@@ -162,7 +120,7 @@ def test_creating_a_token_that_is_shown_once(desk, server):
     page.get_by_role("button", name="Create access token").click()
     token = page.get_by_label("Access token").input_value()
     assert token not in page.url
-    assert answers_to(server, token) == 200
+    assert answers_to(site.server, token) == 200
     page.get_by_role("link", name="I have copied it").click()
     assert "laptop" in page.locator("#result_list").inner_text()
     assert token not in page.content()
@@ -170,58 +128,64 @@ def test_creating_a_token_that_is_shown_once(desk, server):
     page.get_by_role("button", name="Revoke access token").click()
     assert "was revoked" in tell(page)
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        answers_to(server, token)
+        answers_to(site.server, token)
 
 
-def test_working_in_chinese(chromium, server):
-    create_session(server, title="修复无法启动的项目")
-    desk = Desk(chromium, server, locale="zh-CN")
-    page = desk.enter("operator-1")
-    page.goto("/admin/sessions_app/session/?q=无法启动")
-    assert page.locator("h1").inner_text() == "会话"
-    page.locator("#result_list tbody th a").click()
-    page.get_by_role("link", name="关闭会话").click()
-    page.get_by_label("原因").fill("已完成")
-    page.get_by_role("button", name="关闭会话").click()
-    assert "已关闭 1 个会话。" in tell(page)
-    page.context.close()
-    assert desk.faults == []
+def test_working_in_chinese(chromium, site):
+    create_session(site, title="整理无法归类的文件")
+    with site.visit(chromium, "maria", locale="zh-CN") as page:
+        page.goto("/admin/sessions_app/session/?q=无法归类")
+        expect(page.locator("h1")).to_have_text("会话")
+        page.locator("#result_list tbody th a").click()
+        page.get_by_role("link", name="关闭会话").click()
+        page.get_by_label("原因").fill("已完成")
+        page.get_by_role("button", name="关闭会话").click()
+        assert "已关闭 1 个会话。" in tell(page)
 
 
-def test_hostile_titles_run_nothing_and_break_nothing(desk, server):
+def test_hostile_titles_run_nothing_and_break_nothing(page, site):
     hostile = [
         "<script>alert(1)</script>",
         "<img src=x onerror=alert(1)>",
         "W" * 500,
         "\u202edesrever\u2066",
     ]
-    created = [create_session(server, title=title, agent_id="hostile") for title in hostile]
-    page = desk.enter("operator-1")
+    created = [create_session(site, title=title, agent_id="hostile") for title in hostile]
     page.goto("/admin/sessions_app/session/?agent=hostile")
-    assert page.locator("#result_list tbody tr").count() == len(hostile)
+    expect(page.locator("#result_list tbody tr")).to_have_count(len(hostile))
     for session_id in created:
         page.goto(f"/admin/sessions_app/session/{session_id}/change/")
         assert not wider_than_the_window(page)
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_pages_fit_the_window(chromium, server, width):
-    session_id = create_session(server, title="A title of common length", agent_id="fits")
-    desk = Desk(chromium, server, viewport={"width": width, "height": 800})
-    page = desk.enter("admin")
-    for address in (
-        "/admin/",
-        "/admin/sessions_app/session/",
-        f"/admin/sessions_app/session/{session_id}/change/",
-        f"/admin/sessions_app/session/remove/?id={session_id}",
-        "/admin/sessions_app/message/",
-        "/admin/runs_app/run/",
-        "/admin/sessions_app/accesstoken/add/",
-    ):
-        page.goto(address)
-        assert not wider_than_the_window(page), address
-        assert not sticking_out(page), address
-    page.context.close()
+def test_pages_fit_the_window(chromium, site, width):
+    session_id = create_session(site, title="A title of common length", agent_id="fits")
+    with site.visit(chromium, viewport={"width": width, "height": 800}) as page:
+        for address in (
+            "/admin/",
+            "/admin/sessions_app/session/",
+            f"/admin/sessions_app/session/{session_id}/change/",
+            f"/admin/sessions_app/session/remove/?id={session_id}",
+            "/admin/sessions_app/message/",
+            "/admin/runs_app/run/",
+            "/admin/sessions_app/accesstoken/add/",
+            f"/admin/sessions/bulk/{site.ids['bulk']}/",
+        ):
+            page.goto(address)
+            assert not crumbs_that_touch(page), address
+            assert not wider_than_the_window(page), address
+            assert not sticking_out(page), address
+
+
+def crumbs_that_touch(page: Any) -> bool:
+    return bool(
+        page.evaluate(
+            """() => [...document.querySelectorAll(".crumbs li > *")]
+            .map(each => each.getBoundingClientRect()).filter(box => box.width)
+            .some((box, at, all) => at && box.left < all[at - 1].left + all[at - 1].width)"""
+        )
+    )
 
 
 def sticking_out(page: Any) -> list[str]:

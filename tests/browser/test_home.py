@@ -1,43 +1,21 @@
 """Where an operator's day begins: what needs them, and the way to it."""
 
-import secrets
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.live_server import LiveServer, fresh_database
+from tests.browser.site import Site
 
 pytestmark = pytest.mark.browser
 
-PASSWORD = secrets.token_urlsafe(16)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    folder: Path = tmp_path_factory.mktemp("live")
-    with fresh_database(folder) as url, LiveServer(database_url=url, WORKERS=1) as server:
-        seed = f"from tests.browser.demo_data import seed; seed('{PASSWORD}')"
-        server.manage("shell", "--no-imports", "-c", seed)
-        yield server
-
 
 @pytest.fixture
-def home(chromium: Any, server: LiveServer) -> Iterator[Any]:
-    context = chromium.new_context(base_url=server.url, locale="en-US")
-    page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    page.goto("/admin/")
-    page.locator("[name=username]").fill("admin")
-    page.locator("[name=password]").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#user-tools", state="attached")
-    yield page
-    context.close()
-    assert faults == []
+def home(chromium: Any, site: Site) -> Iterator[Any]:
+    with site.visit(chromium) as page:
+        page.goto("/admin/")
+        yield page
 
 
 class TestAnOperator:
@@ -47,7 +25,7 @@ class TestAnOperator:
         tile.click()
         home.wait_for_url("**/runs_app/run/?status=FAILED&created=7d")
         assert int(number) > 0
-        assert home.locator("#changelist-form tbody tr").count() == min(50, int(number))
+        expect(home.locator("#changelist-form tbody tr")).to_have_count(min(50, int(number)))
         assert {*home.locator("tbody .badge").all_inner_texts()} == {"Failed"}
 
     def test_opens_a_run_that_went_wrong(self, home: Any) -> None:
@@ -64,9 +42,9 @@ class TestAnOperator:
 
     def test_reads_the_charts_as_a_table(self, home: Any) -> None:
         table = home.locator(".day-table table")
-        assert not table.is_visible()
+        expect(table).not_to_be_visible()
         home.get_by_text("The same figures as a table").click()
-        assert table.locator("tbody tr").count() == 14
+        expect(table.locator("tbody tr")).to_have_count(14)
 
     @pytest.mark.parametrize("width", [360, 768, 1024, 1440])
     def test_sees_no_page_wider_than_the_window(self, home: Any, width: int) -> None:

@@ -1,71 +1,46 @@
 """Reading a session, in a real browser: the transcript and the tabs beside it."""
 
-import secrets
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.live_server import LiveServer, fresh_database
+from tests.browser.site import Site
 
 pytestmark = pytest.mark.browser
 
-PASSWORD = secrets.token_urlsafe(16)
-SEED = f"""
-from django.contrib.auth.models import Group, User
-from sessions_app.services import Actor, NewSession, SessionManager
-from tests.browser.demo_transcript import converse
-reader = User.objects.create_user("reader", password="{PASSWORD}", is_staff=True)
-reader.groups.add(Group.objects.get(name="support"))
-actor = Actor.account(User.objects.get(username="agent"))
-print("talk=" + converse(actor))
-manager = SessionManager(actor)
-long, _events = manager.create(NewSession(title="Long"))
-said = [dict(role=("user", "assistant")[n % 2], content=f"Message {{n + 1}}") for n in range(120)]
-manager.append(session_id=long.pk, messages=said)
-print("long=" + long.pk)
-bad = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))",
-       "W" * 3000, "\\u202edesrever\\u2066", "| a | b |\\n|---|---|\\n| " + "x" * 500 + " | y |"]
-hostile, _events = manager.create(NewSession(title=bad[0], metadata={{"x": bad[1]}}))
-manager.append(session_id=hostile.pk, messages=[dict(role="user", content=each) for each in bad])
-print("hostile=" + hostile.pk)
-"""
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "W" * 3000,
+    "\u202edesrever\u2066",
+    "| a | b |\n|---|---|\n| " + "x" * 500 + " | y |",
+]
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[tuple[LiveServer, dict[str, str]]]:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        fresh_database(Path(folder)) as url,
-        LiveServer(database_url=url, WORKERS=1) as server,
-    ):
-        printed = server.manage("shell", "--no-imports", "-c", SEED)
-        yield server, dict(line.split("=") for line in printed.splitlines())
+def ids(site: Site) -> dict[str, str]:
+    """A conversation, one that is long, and one that means harm."""
+    long = [
+        {"role": ("user", "assistant")[n % 2], "content": f"Message {n + 1}"} for n in range(120)
+    ]
+    hostile = [{"role": "user", "content": text} for text in HOSTILE]
+    made = {
+        "long": site.call("sessions", title="Long"),
+        "hostile": site.call("sessions", title=HOSTILE[0], metadata={"x": HOSTILE[1]}),
+    }
+    found = {name: session["session_id"] for name, session in made.items()}
+    site.call(f"sessions/{found['long']}/messages", messages=long)
+    site.call(f"sessions/{found['hostile']}/messages", messages=hostile)
+    return {**site.ids, **found}
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Any, site: Any) -> Iterator[Any]:
-    context = chromium.new_context(base_url=site[0].url, locale="en-US")
-    page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("dialog", lambda dialog: faults.append(dialog.message))
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    page.goto("/admin/")
-    page.get_by_label("Username").fill("reader")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#user-tools", state="attached")
-    yield page
-    context.close()
-    assert faults == []
-
-
-@pytest.fixture
-def ids(site: Any) -> Any:
-    return site[1]
+def page(chromium: Any, site: Site) -> Iterator[Any]:
+    with site.visit(chromium, "lin") as page:
+        yield page
 
 
 def numbers(page: Any) -> list[int]:
@@ -88,7 +63,7 @@ def test_earlier_messages_come_on_demand(page, ids):
         page.get_by_role("link", name="Earlier messages").click()
         page.wait_for_selector(first)
     assert numbers(page) == list(range(1, 121))
-    assert page.get_by_role("link", name="Earlier messages").count() == 0
+    expect(page.get_by_role("link", name="Earlier messages")).to_have_count(0)
 
 
 def test_a_link_leads_to_its_message(page, ids):
@@ -128,12 +103,13 @@ def test_roles_are_filtered(page, ids):
 
 def test_failed_calls_are_open_and_all_can_be(page, ids):
     page.goto(f"/admin/sessions/{ids['talk']}/")
-    assert page.locator(".call[open]").count() == 1
-    assert "permission denied" in page.locator(".call[open]").inner_text()
+    expect(page.locator(".call[open]")).to_have_count(2)
+    failed = page.locator(".call[open]").all_inner_texts()
+    assert ["permission denied" in failed[0], "Forbidden" in failed[1]] == [True, True]
     page.get_by_role("button", name="Expand all").click()
-    assert page.locator(".transcript details:not([open])").count() == 0
+    expect(page.locator(".transcript details:not([open])")).to_have_count(0)
     page.get_by_role("button", name="Collapse all").click()
-    assert page.locator(".transcript details[open]").count() == 0
+    expect(page.locator(".transcript details[open]")).to_have_count(0)
 
 
 def test_a_long_text_is_shown_whole_when_asked(page, ids):
@@ -160,8 +136,39 @@ def test_the_tabs_lead_back_to_the_messages(page, ids):
 def test_hostile_content_runs_nothing_and_fits(page, ids, width):
     page.set_viewport_size({"width": width, "height": 800})
     for name in ("hostile", "talk"):
-        for tab in ("", "memory/", "runs/", "tools/", "events/", "raw/"):
+        for tab in ("", "memory/", "runs/", "tools/", "events/", "raw/", "search/?q=e"):
             page.goto(f"/admin/sessions/{ids[name]}/{tab}")
             fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             assert fits, (name, tab)
     page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_words_are_found_in_the_whole_session(page, ids):
+    page.goto(f"/admin/sessions/{ids['long']}/")
+    page.keyboard.press("/")
+    page.keyboard.type("message 12")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".excerpts")
+    assert page.locator("mark").all_inner_texts() == ["Message 12"] * 2
+    assert page.get_by_label("Search this session").input_value() == "message 12"
+    page.locator(".excerpt", has_text="#12").last.click()
+    page.wait_for_url("**/?at=12#m12")
+    assert 0 <= top_of(page, "#m12") < 200
+
+
+def test_hits_go_on_on_demand(page, ids):
+    page.goto(f"/admin/sessions/{ids['long']}/search/?q=message")
+    for count in (60, 90, 120):
+        page.get_by_role("link", name="Look further back").click()
+        page.locator(".excerpt").nth(count - 1).wait_for()
+        expect(page.locator(".excerpt")).to_have_count(count)
+    expect(page.get_by_role("link", name="Look further back")).to_have_count(0)
+
+
+def test_a_user_turn_that_is_not_here_yet_is_fetched(page, ids):
+    page.goto(f"/admin/sessions/{ids['long']}/")
+    page.evaluate("document.querySelector('#m91').scrollIntoView()")
+    page.get_by_role("button", name="Previous user turn").click()
+    page.wait_for_selector("#m61")
+    page.wait_for_timeout(200)
+    assert 0 <= top_of(page, "#m89") < 200
