@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, connections
-from django.db.models import Model
 
-from sessions_app.models import IdempotencyRecord, Session, SessionEvent
-from sessions_app.services.purge import purged_models
+from sessions_app.services.audit import Verified, verify
+from tests.factories import forget
 from tests.live_server import LiveServer, fresh_database
 from tests.races.invariants import Select, broken, selecting
 from tests.races.load import Client
@@ -30,7 +29,7 @@ def select(server: LiveServer) -> Iterator[Select]:
     select = selecting(server.database_url)
     yield select
     assert broken(select) == {}
-    assert "Traceback" not in server.output, server.output
+    assert server.faults == []
 
 
 @pytest.fixture
@@ -80,13 +79,14 @@ def account(db: None) -> Iterator[User]:
     """An account in the suite's database; nothing of it stays."""
     account = User.objects.create_user(f"racer-{secrets.token_hex(6)}")
     yield account
-    _forget(account)
+    forget(account)
 
 
 @pytest.fixture
 def consistent(account: User) -> Iterator[None]:
-    """Afterwards no rule may be broken in the suite's database."""
+    """Afterwards no rule may be broken in the suite's database, and no chain of events."""
     yield
+    assert list(verify(Verified())) == []
     with connection.cursor() as cursor:
 
         def select(query: str) -> list[tuple]:
@@ -94,14 +94,3 @@ def consistent(account: User) -> Iterator[None]:
             return cursor.fetchall()
 
         assert broken(select) == {}
-
-
-def _forget(account: User) -> None:
-    sessions = Session.objects.filter(account=account)
-    models: list[type[Model]] = [*purged_models(), SessionEvent]
-    for model in models:
-        rows = model._base_manager.filter(session__in=sessions)
-        rows._raw_delete(rows.db)
-    IdempotencyRecord.objects.filter(account=account).delete()
-    sessions._raw_delete(sessions.db)
-    account.delete()

@@ -61,7 +61,34 @@ RULES = {
     "open_tool_call_count": _counted(
         "open_tool_call_count", "sessions_app_toolcall", "t.status IN ('PENDING', 'RUNNING')"
     ),
+    "every tool result has its call": """
+        SELECT m.session_id, m.sequence FROM sessions_app_message m JOIN sessions_app_session s
+            ON s.session_id = m.session_id
+        WHERE m.role = 'tool' AND m.removed_at IS NULL AND s.status <> 'DELETED' AND NOT EXISTS (
+            SELECT 1 FROM sessions_app_toolcall c
+            WHERE c.session_id = m.session_id AND c.result_sequence = m.sequence)
+    """,
+    "a call and its result were superseded together": """
+        SELECT c.session_id, c.id, m.sequence, m.superseded_at, c.superseded_at
+        FROM sessions_app_toolcall c JOIN sessions_app_message m ON m.session_id = c.session_id
+            AND m.sequence IN (c.message_sequence, c.result_sequence)
+        WHERE (m.superseded_at IS NULL) <> (c.superseded_at IS NULL)
+    """,
+    "no superseded call is open": """
+        SELECT session_id, id, status FROM sessions_app_toolcall
+        WHERE superseded_at IS NOT NULL AND finished_at IS NULL
+    """,
+    "a session knows its newest compaction": f"""
+        SELECT s.session_id, s.compaction_sequence, s.compacted_through, m.sequence
+        FROM sessions_app_session s LEFT JOIN sessions_app_message m ON m.session_id = s.session_id
+            AND m.sequence = (SELECT max(c.sequence) FROM sessions_app_message c
+                WHERE c.session_id = s.session_id AND c.through_sequence IS NOT NULL AND {_LIVE})
+        WHERE s.status <> 'DELETED' AND (
+            coalesce(s.compaction_sequence, 0) <> coalesce(m.sequence, 0)
+            OR coalesce(s.compacted_through, 0) <> coalesce(m.through_sequence, 0))
+    """,
     "run_count": _counted("run_count", "runs_app_run"),
+    "failed_run_count": _counted("failed_run_count", "runs_app_run", "t.status = 'FAILED'"),
     "a deleted session leaves no messages": _orphans("sessions_app_message"),
     "a deleted session leaves no tool calls": _orphans("sessions_app_toolcall"),
     "a deleted session leaves no memory": _orphans("sessions_app_workingmemoryrevision"),
@@ -74,10 +101,11 @@ RULES = {
     "a recorded key has its status": """
         SELECT digest FROM sessions_app_idempotencyrecord WHERE status_code IS NULL
     """,
-    "an expired session has no later message": """
-        SELECT s.session_id, s.expired_at, m.sequence, m.created_at
+    "a session that has ended has no later message": """
+        SELECT s.session_id, s.expired_at, s.closed_at, m.sequence, m.created_at
         FROM sessions_app_session s JOIN sessions_app_message m ON m.session_id = s.session_id
-        WHERE s.status = 'EXPIRED' AND m.created_at > s.expired_at
+        WHERE (s.status = 'EXPIRED' AND m.created_at > s.expired_at)
+            OR (s.status = 'CLOSED' AND m.created_at > s.closed_at)
     """,
     "only an active session has an unfinished run": f"""
         SELECT r.run_id, r.status, s.status FROM runs_app_run r JOIN sessions_app_session s
@@ -115,6 +143,25 @@ RULES = {
         SELECT m.session_id, m.session_version FROM sessions_app_message m
             JOIN sessions_app_session s ON s.session_id = m.session_id
         WHERE m.session_version > s.version
+    """,
+    "messages are added in the order of versions": """
+        SELECT * FROM (
+            SELECT session_id, sequence, coalesce(added_version, session_version) AS added,
+                lag(coalesce(added_version, session_version))
+                    OVER (PARTITION BY session_id ORDER BY sequence) AS earlier
+            FROM sessions_app_message) m
+        WHERE m.added < m.earlier
+    """,
+    "each version has left a change": """
+        SELECT s.session_id, s.version, count(c.version) FROM sessions_app_session s LEFT JOIN (
+            SELECT session_id, coalesce(added_version, session_version) AS version
+            FROM sessions_app_message
+            UNION SELECT session_id, session_version FROM sessions_app_sessionevent
+            UNION SELECT session_id, session_version FROM sessions_app_workingmemoryrevision
+            UNION SELECT session_id, version FROM sessions_app_changenote) c
+            ON c.session_id = s.session_id
+        WHERE s.status <> 'DELETED' AND s.imported_from IS NULL GROUP BY s.session_id, s.version
+        HAVING count(c.version) <> s.version
     """,
     "an external id names one session": """
         SELECT account_id, external_id, count(*) FROM sessions_app_session

@@ -1,10 +1,12 @@
 """PostgreSQL ends connections, or changes below them: that is said, and passes by itself."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 
+from config import connections
 from tests.live_server import LiveServer
 from tests.races.load import Answer, Client, Write
 
@@ -14,9 +16,12 @@ _AT_MOST = 300
 
 
 @pytest.fixture(autouse=True)
-def postgresql(server: LiveServer) -> None:
+def postgresql(server: LiveServer) -> Iterator[None]:
     if not server.database_url.startswith("postgres"):
         pytest.skip("SQLite has no connections that end")
+    yield
+    # The next test has the same server, some thread of which may not have noticed yet.
+    time.sleep(connections.SURE_FOR_SECONDS)
 
 
 def execute(server: LiveServer, statement: str) -> None:

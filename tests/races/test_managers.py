@@ -25,7 +25,9 @@ from sessions_app.errors import (
 )
 from sessions_app.models import Message, Session, SessionEvent
 from sessions_app.services import SessionManager, creation
+from sessions_app.services.conversations import ConversationManager
 from sessions_app.services.creation import NewSession
+from sessions_app.services.items.incoming import draft_items
 from sessions_app.services.locking import lock_named
 from sessions_app.states import SessionStatus
 from tests.races.load import together
@@ -59,6 +61,22 @@ def race(*calls: Callable[[], Any]) -> list[Any]:
             connection.close()
 
     return together([partial(outcome, call) for call in calls])
+
+
+class TestAnItem:
+    def test_is_taken_by_one_of_those_that_take_it_at_once(self, account):
+        manager = ConversationManager(Actor.account(account))
+        for _ in range(ROUNDS):
+            session = manager.begin(NewSession(), items=draft_items(HELLO, pointer="/items"))
+            page = manager.read_items(session_id=session.pk, limit=1, descending=True)
+            item_id = page.data[0].id
+            take = partial(manager.remove_item, session_id=session.pk, item_id=item_id)
+            outcomes = race(take, take, take)
+            assert sorted(type(outcome).__name__ for outcome in outcomes) == [
+                "NotFound",
+                "NotFound",
+                "Session",
+            ]
 
 
 class TestADeadline:
