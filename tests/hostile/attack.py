@@ -5,17 +5,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db import transaction
 from django.test import Client
 
-from tests.api_client import check_answer, document, strict_json
+from tests.api_client import DOOR, address, check_answer, document, strict_json, whole
 from tests.isolation.references import Path, places_in_body
 from tests.isolation.routes import Route, guarded_routes
 from tests.isolation.samples import path_of, sample_of
 from tests.isolation.things import Things, all_rows
-
-BASE = "/api/v1"
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,14 @@ class Operation:
     @property
     def takes_a_body(self) -> bool:
         return "requestBody" in self.described
+
+    @property
+    def takes_a_file(self) -> bool:
+        return sample_of(self.route).content_type != "application/json"
+
+    @property
+    def takes_json(self) -> bool:
+        return self.takes_a_body and not self.takes_a_file
 
     @property
     def places(self) -> list[Path]:
@@ -51,7 +58,7 @@ def operations() -> list[Operation]:
     """Each route of the router that is not HEAD, with its part of the document."""
     paths = document()["paths"]
     return [
-        Operation(route, paths[BASE + route.template][route.method.lower()])
+        Operation(route, paths[address(route.template)][route.method.lower()])
         for route in guarded_routes()
         if route.method != "HEAD"
     ]
@@ -63,11 +70,15 @@ class Attacker:
     def __init__(self, token: str, things: Things) -> None:
         self.token, self.things = token, things
         self.client = Client(raise_request_exception=False)
-        self._rows: dict[str, list[str]] | None = None
+        # As they are before the first attack.
+        self.rows = all_rows()
 
     def send(self, operation: Operation, body: Any = None, **more: Any) -> Any:
         """The operation's own path; a body is bytes, or what JSON is made of."""
         path = more.pop("path", None) or self.path(operation)
+        sample = sample_of(operation.route)
+        usual = {"content_type": sample.content_type, "query": urlencode(sample.query)}
+        more = {**usual, **more}
         return self.raw(operation.route.method, path, body, **more)
 
     def path(self, operation: Operation) -> str:
@@ -88,8 +99,9 @@ class Attacker:
     ) -> Any:
         sent = body if isinstance(body, bytes) else b"" if body is None else _encoded(body)
         named = {"Authorization": f"Bearer {self.token}", **(headers or {})}
-        url = f"{BASE}{path}?{query}" if query else BASE + path
-        return self.client.generic(method, url, sent, content_type=content_type, headers=named)
+        url = f"{address(path)}?{query}" if query else address(path)
+        answer = self.client.generic(method, url, sent, content_type=content_type, headers=named)
+        return whole(answer)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -103,17 +115,10 @@ class Attacker:
         assert answer.status_code < 500, answer.content[:300]
         if answer.status_code >= 400:
             if method != "HEAD":
-                judge_problem(answer)
+                (judge_error if path.startswith(DOOR) else judge_problem)(answer)
             assert all_rows() == self.rows, "a refused request has changed rows"
         if method != "HEAD" or answer.status_code < 400:
-            check_answer(method, BASE + path.partition("?")[0], answer)
-
-    @property
-    def rows(self) -> dict[str, list[str]]:
-        """All rows as they were before the first attack."""
-        if self._rows is None:
-            self._rows = all_rows()
-        return self._rows
+            check_answer(method, address(path).partition("?")[0], answer)
 
 
 def judge_problem(answer: Any) -> None:
@@ -122,6 +127,13 @@ def judge_problem(answer: Any) -> None:
     assert problem["status"] == answer.status_code
     assert problem["code"]
     assert problem["request_id"] == answer.headers["X-Request-Id"]
+
+
+def judge_error(answer: Any) -> None:
+    assert answer.headers["Content-Type"] == "application/json"
+    error = strict_json(answer.content)["error"]
+    assert error["message"]
+    assert error["type"] in ("invalid_request_error", "server_error")
 
 
 def _encoded(body: Any) -> bytes:

@@ -11,6 +11,8 @@ NOT_STORED = frozenset(
     {
         "attempt",
         "expected_last_sequence",
+        "at_sequence",
+        "through_sequence",
         "if_active",
         "if_exists",
         "start",
@@ -18,6 +20,7 @@ NOT_STORED = frozenset(
         "timeout_seconds",
         "turn",
         "messages",
+        "items",
         "run_id",
         "duration_ms",
         # Given to the call's error and the session's events.
@@ -35,7 +38,11 @@ NOT_STORED = frozenset(
     }
 )
 
-_RENAMED = {"wait_run/reason": "wait_reason", "cancel_run/reason": "cancel_reason"}
+_RENAMED = {
+    "wait_run/reason": "wait_reason",
+    "cancel_run/reason": "cancel_reason",
+    "compact_session/summary": "content",
+}
 _MERGED = frozenset({"update_session/metadata", "update_working_memory/extra"})
 
 # Empty: the same as leaving it out.
@@ -46,7 +53,9 @@ _SAYING_NOTHING: tuple[tuple[str, Any], ...] = (
 )
 
 # Whose bodies say only how, or why: that is for the session's events.
-_ONLY_STEERED = frozenset({"pop_messages", "close_session", "expire_session", "resume_session"})
+_ONLY_STEERED = frozenset(
+    {"pop_messages", "close_session", "expire_session", "resume_session", "rewind_session"}
+)
 
 Missing = object()
 
@@ -54,10 +63,14 @@ Missing = object()
 def read_again(attacker: Attacker, operation: Operation, answer: Any) -> Any:
     """What a later reader gets of the thing that the operation wrote."""
     name, things = str(operation), attacker.things
-    if name in ("create_session", "update_session"):
+    if name in ("create_session", "update_session", "fork_session"):
         path = f"/sessions/{answer['session_id']}"
+    elif name in ("create_conversation", "update_conversation"):
+        path = f"/v1/conversations/{answer['id']}"
     elif name == "append_messages":
         path = f"/sessions/{things['session_id']}/messages/{answer['last_sequence']}"
+    elif name == "compact_session":
+        path = f"/sessions/{things['session_id']}/messages/{answer['sequence']}"
     elif name.endswith("working_memory"):
         path = f"/sessions/{things['session_id']}/working-memory"
     elif name.endswith("tool_call"):

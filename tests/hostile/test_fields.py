@@ -20,8 +20,8 @@ from tests.hostile.values import AT_EACH_FIELD, JSON, NEVER
 from tests.isolation.references import Path, put
 
 _MARK = "the hostile value"
-WITH_BODIES = [operation for operation in operations() if operation.takes_a_body]
-each_operation = pytest.mark.parametrize("operation", WITH_BODIES, ids=str)
+WITH_JSON = [operation for operation in operations() if operation.takes_json]
+each_operation = pytest.mark.parametrize("operation", WITH_JSON, ids=str)
 
 _CALL = {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
 _MESSAGE = {"role": "user", "content": "Hello"}
@@ -31,6 +31,9 @@ _CALLING = {"role": "assistant", "content": None, "tool_calls": [_CALL]}
 _LOOKED_AT = {
     "attempt": "it must be the run's",
     "type": "a call of that type has a key of that name",
+    "at_sequence": "the history must have come so far",
+    "to_sequence": "the history must have come so far",
+    "through_sequence": "and something must be there to summarise",
 }
 
 
@@ -108,7 +111,7 @@ def _changed(
 
 @cache
 def _validator(operation: str) -> Any:
-    described = next(found for found in WITH_BODIES if str(found) == operation).described
+    described = next(found for found in WITH_JSON if str(found) == operation).described
     schema = described["requestBody"]["content"]["application/json"]["schema"]
     whole = Resource.from_contents(document(), default_specification=DRAFT202012)
     registry: Registry = Registry().with_resource("urn:openapi", whole)

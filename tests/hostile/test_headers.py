@@ -12,7 +12,13 @@ from tests.isolation.routes import guarded_routes
 OPERATIONS = operations()
 
 # No operation reads the others: it is enough to send them to one of each kind.
-LOOKED_AT = {"If-Match", "If-None-Match", "Idempotency-Key", "Prefer"}
+LOOKED_AT = {
+    "If-Match",
+    "If-None-Match",
+    "Idempotency-Key",
+    "Prefer",
+    "X-Stainless-Retry-Count",
+}
 ONE_OF_EACH_METHOD = list({found.route.method: found for found in OPERATIONS}.values())
 
 # What each of these must be, where it is looked at; of all others nothing may come.

@@ -126,6 +126,7 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
     "If-None-Match": ("", "7", '"', 'W/"', ",", '"' + "9" * 5000 + '"', "\xff", "*, *"),
     "Idempotency-Key": ("", "x" * 256, "\xff", "ключ", "a\tb", "%00", "'"),
     "Prefer": ("", "return", "return=", "return=everything", ",;=", "\xff", "return=minimal;x"),
+    "X-Stainless-Retry-Count": ("", "-1", "0", "1", "9" * 5000, "٣", "\xb2", "many"),
     "Accept": ("text/html", "application/xml", "nonsense", "", "*/*;q=nan", "\xff"),
     "Accept-Language": ("\xff", "x" * 5000, "zh-hans", "*;q=2"),
     "Content-Encoding": ("gzip", "br", "\xff"),

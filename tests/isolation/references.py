@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tests.api_client import document
+from tests.api_client import address, document
 
 # A name of this form may be somebody else's.
 _REFERS = re.compile(r"(.*_)?id|retry_of|parent_.*")
@@ -59,7 +59,7 @@ def references() -> list[Reference]:
 
 
 def query_parameters(template: str) -> list[str]:
-    operation = document()["paths"][f"/api/v1{template}"]["get"]
+    operation = document()["paths"][address(template)]["get"]
     return [found["name"] for found in operation["parameters"] if found["in"] == "query"]
 
 
@@ -77,9 +77,8 @@ def _all() -> Iterator[Reference]:
 
 def places_in_body(operation: Mapping[str, Any]) -> list[Path]:
     """Each key that a body may have, also inside objects and lists."""
-    if "requestBody" not in operation:
-        return []
-    return list(_places(operation["requestBody"]["content"]["application/json"]["schema"], ()))
+    described = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    return [] if described is None else list(_places(described["schema"], ()))
 
 
 def _places(schema: Mapping[str, Any], place: Path) -> Iterator[Path]:

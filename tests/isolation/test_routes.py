@@ -4,13 +4,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from sessions_app.models import ContentRead
 from tests.api_client import APIClient
 from tests.factories import make_account, make_token
-from tests.isolation.answers import Told, ask
+from tests.isolation.answers import Told, ask, way_of
 from tests.isolation.conftest import MARKER
 from tests.isolation.routes import Route, guarded_routes, public_paths
 from tests.isolation.samples import SAMPLES, sample_of
-from tests.isolation.things import Things, all_rows, unknown_like
+from tests.isolation.things import Things, all_rows, owned_by, unknown_like
 
 ROUTES = guarded_routes()
 NAMING = [route for route in ROUTES if route.names_something]
@@ -73,6 +74,18 @@ class TestAForeignId:
         assert all_rows() == before
 
     @each_naming_route
+    def test_is_looked_for_in_the_same_way_as_an_unknown_one(
+        self, stranger: APIClient, theirs_in_every_state: dict[str, Things], route: Route
+    ) -> None:
+        """So the time that an answer takes tells nothing, either."""
+        ask(stranger, route, unknown_like(next(iter(theirs_in_every_state.values()))))
+        for state, theirs in theirs_in_every_state.items():
+            unknown = unknown_like(theirs)
+            foreign_way = way_of(stranger, route, theirs)
+            assert foreign_way == way_of(stranger, route, unknown), state
+            assert foreign_way, state
+
+    @each_naming_route
     def test_is_unknown_under_any_condition_too(
         self, stranger: APIClient, theirs: Things, route: Route
     ) -> None:
@@ -90,6 +103,12 @@ class TestAnAuditor:
         seen = ask(auditor, route, theirs)
         assert seen.status_code == 200
         assert seen.content == ask(api, route, theirs).content
+        noted = ContentRead.objects.get()
+        assert (noted.session_id, noted.reader, noted.page) == (
+            theirs["session_id"],
+            "auditor",
+            "api",
+        )
 
     @pytest.mark.parametrize("route", [route for route in NAMING if route.writes], ids=str)
     def test_writes_nothing(self, auditor: APIClient, theirs: Things, route: Route) -> None:
@@ -97,14 +116,15 @@ class TestAnAuditor:
         for headers in ({}, {"Idempotency_Key": "k"}):
             answer = ask(auditor, route, theirs, **headers)
             assert answer.status_code == 403
-            assert answer.json()["code"] == "permission_denied"
+            body = answer.json()
+            assert body.get("error", body)["code"] == "permission_denied"
         assert all_rows() == before
 
     @pytest.mark.parametrize("route", [route for route in ROUTES if route.is_list], ids=str)
     def test_finds_what_the_owner_has(
         self, auditor: APIClient, theirs: Things, route: Route
     ) -> None:
-        assert theirs["session_id"] in ask(auditor, route, theirs).content.decode()
+        assert owned_by(theirs, ask(auditor, route, theirs).content.decode())
 
 
 @pytest.mark.parametrize("path", public_paths())

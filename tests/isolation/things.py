@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from runs_app.services.creation import MAX_LEASE
 from sessions_app.ids import new_id
 from sessions_app.models import Session
 from sessions_app.services import Actor, SessionManager
@@ -22,18 +23,35 @@ _PREFIXES = {
     "run_id": "run",
     "queued_run_id": "run",
     "interrupted_run_id": "run",
+    "item_id": "msg",
     "id": "call",
 }
 
 
-def furnish(account: User, *, marker: str, now: datetime | None = None, **fields: Any) -> Things:
-    """A session with everything in it; ``marker`` stands in every text that a client sends."""
+def furnish(
+    account: User,
+    *,
+    marker: str,
+    now: datetime | None = None,
+    lease_seconds: int = MAX_LEASE,
+    **fields: Any,
+) -> Things:
+    """A session with everything in it; ``marker`` stands in every text that a client sends.
+
+    Its run goes on for as long as a run may without a word, since many tests share it.
+    """
     moment = now or timezone.now()
     session = make_session(account=account, now=moment, **_named(marker), **fields)
-    run = make_run(session=session, now=moment, input=marker, agent_id=f"agent {marker}")
+    run = make_run(
+        session=session,
+        now=moment,
+        input=marker,
+        agent_id=f"agent {marker}",
+        lease_seconds=lease_seconds,
+    )
     waiting = make_session(account=account, title=f"unnamed {marker}", now=moment)
     queued = make_run(session=waiting, start=False, now=moment, metadata={"m": marker})
-    add_messages(*_conversation(marker), session=session, run_id=run.run_id, now=moment)
+    first, *_ = add_messages(*_conversation(marker), session=session, run_id=run.run_id, now=moment)
     call = make_tool_call(session=session, name=f"tool {marker}", now=moment)
     return {
         "session_id": session.session_id,
@@ -43,6 +61,7 @@ def furnish(account: User, *, marker: str, now: datetime | None = None, **fields
         "interrupted_run_id": _interrupted(account, marker, moment),
         "id": call.id,
         "sequence": "1",
+        "item_id": first.message_id,
         "version": "1",
         "external_id": str(session.external_id),
         "client_message_id": f"client {marker}",
@@ -61,9 +80,13 @@ def furnish_in_every_state(account: User, *, marker: str) -> dict[str, Things]:
     manager.expire(session_id=found["expired"]["session_id"])
     found["deleted"] = furnish(account, marker=f"{marker} deleted")
     manager.delete(session_id=found["deleted"]["session_id"])
-    long_ago = timezone.now() - timedelta(hours=1)
-    lapsed = f"{marker} lapsed"
-    found["lapsed"] = furnish(account, marker=lapsed, now=long_ago, idle_timeout_seconds=60)
+    found["lapsed"] = furnish(
+        account,
+        marker=f"{marker} lapsed",
+        now=timezone.now() - timedelta(hours=1),
+        lease_seconds=60,
+        idle_timeout_seconds=60,
+    )
     return found
 
 
@@ -74,10 +97,17 @@ def unknown_like(things: Things) -> Things:
     return {**names, **made, "sequence": things["sequence"], "version": things["version"]}
 
 
-def all_rows() -> dict[str, list[str]]:
-    """Every row of every table, as text, to be compared."""
+def owned_by(things: Things, told: str) -> bool:
+    """Whether an answer tells of them: by the session's id, or the door's for it, or by an item."""
+    id_in_each_name = things["session_id"].removeprefix("sess_")
+    return id_in_each_name in told or things["item_id"] in told
+
+
+def all_rows() -> list[tuple[str, str]]:
+    """Every row of every table, as text behind the table's name, to be compared."""
     with connection.cursor() as cursor:
-        return {table: _rows(cursor, table) for table in _tables()}
+        cursor.execute(_everything())
+        return sorted(cursor.fetchall())
 
 
 def rows_of(account: User) -> set[str]:
@@ -85,22 +115,29 @@ def rows_of(account: User) -> set[str]:
     ids = list(Session.objects.filter(account=account).values_list("pk", flat=True))
     return {
         f"{table} {row}"
-        for table, rows in all_rows().items()
-        for row in rows
+        for table, row in all_rows()
         if any(session_id in row for session_id in ids)
     }
 
 
 @cache
-def _tables() -> list[str]:
-    """Without what only migrations write, so that hundreds of comparisons do not read it."""
+def _everything() -> str:
+    """One statement for all tables, since it is made before and after thousands of requests;
+    without what only migrations write."""
     still = {"auth_permission", "django_content_type", "django_migrations"}
-    return sorted(set(connection.introspection.table_names()) - still)
+    tables = sorted(set(connection.introspection.table_names()) - still)
+    return " UNION ALL ".join(
+        f"SELECT '{table}', {_as_text(table)} FROM {table}" for table in tables
+    )
 
 
-def _rows(cursor: Any, table: str) -> list[str]:
-    cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
-    return sorted(repr(row) for row in cursor.fetchall())
+def _as_text(table: str) -> str:
+    """What makes a text of a row that no other row has."""
+    if connection.vendor == "postgresql":
+        return f"{table}::text"
+    with connection.cursor() as cursor:
+        columns = connection.introspection.get_table_description(cursor, table)
+    return " || ',' || ".join(f'quote("{column.name}")' for column in columns)
 
 
 def _named(marker: str) -> dict[str, Any]:
