@@ -37,8 +37,10 @@ class Desk:
         self.sessions = SessionManager(self.actor)
         self.runs = RunManager(self.actor)
 
-    def open(self, *, now: datetime = NOON, **new: Any) -> str:
-        return self.sessions.create(NewSession(**new), now=now)[0].session_id
+    def open(self, *, now: datetime = NOON, **fields: Any) -> str:
+        """A session that has a title: without one, its first user message would give it one."""
+        new = NewSession(**{"title": "Titled", **fields})
+        return self.sessions.create(new, now=now)[0].session_id
 
     def run(self, session_id: str, *, now: datetime = NOON, **new: Any) -> Any:
         return self.runs.create(session_id=session_id, new=NewRun(**new), now=now)

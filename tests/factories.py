@@ -1,17 +1,30 @@
 """Rows for tests, made through the managers, so that only reachable states exist."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import Permission, User
+from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 
 from runs_app.models import Run
 from runs_app.services import NewRun, RunManager
-from sessions_app.models import AccessToken, Message, Session, ToolCall
+from sessions_app.models import (
+    AccessToken,
+    IdempotencyRecord,
+    Message,
+    Session,
+    SessionEvent,
+    ToolCall,
+)
 from sessions_app.services import Actor, NewSession, SessionManager
+from sessions_app.services.purge import purged_models
 from sessions_app.services.tokens import issue_token
+from tests.tampering import owner_of_the_tables
+
+_NEVER_AGAIN = datetime(2999, 1, 1, tzinfo=UTC)
 
 
 def make_account(name: str = "agent", *, permissions: Sequence[str] = ()) -> User:
@@ -22,14 +35,16 @@ def make_account(name: str = "agent", *, permissions: Sequence[str] = ()) -> Use
 
 
 def make_token(*, account: User) -> str:
-    """A token that was used just now, so that a request does not note its use."""
+    """A token whose use no request notes, however long it is used: that would be a changed row."""
     token = issue_token(account=account, name="test")
-    AccessToken.objects.filter(user=account).update(last_used_at=timezone.now())
+    AccessToken.objects.filter(user=account).update(last_used_at=_NEVER_AGAIN)
     return token
 
 
 def make_session(*, account: User, now: datetime | None = None, **fields: Any) -> Session:
-    session, _ = SessionManager(Actor.account(account)).create(NewSession(**fields), now=now)
+    """A session that has a title: without one, its first user message would give it one."""
+    new = NewSession(**{"title": "Titled", **fields})
+    session, _ = SessionManager(Actor.account(account)).create(new, now=now)
     return session
 
 
@@ -61,3 +76,16 @@ def make_tool_call(*, session: Session, name: str = "ls", **more: Any) -> ToolCa
 def make_run(*, session: Session, now: datetime | None = None, **fields: Any) -> Run:
     manager = RunManager(Actor.account(session.account))
     return manager.create(session_id=session.session_id, new=NewRun(**fields), now=now)
+
+
+def forget(account: User) -> None:
+    """Remove an account and all that is its own: for tests whose writes are committed."""
+    sessions = Session.objects.filter(account=account)
+    models: list[type[Model]] = [*purged_models(), SessionEvent]
+    with transaction.atomic(), owner_of_the_tables():
+        for model in models:
+            rows = model._base_manager.filter(session__in=sessions)
+            rows._raw_delete(rows.db)
+    IdempotencyRecord.objects.filter(account=account).delete()
+    sessions._raw_delete(sessions.db)
+    account.delete()

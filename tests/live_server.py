@@ -4,10 +4,12 @@
 ``server.url`` and ``server.token``; ``server.kill()`` and ``server.start()`` as often as you like.
 """
 
+import atexit
 import contextlib
 import os
 import re
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +19,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,16 +27,21 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
+from tests.processes import children_of
+
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60
 STOP_SECONDS = 30
+
+_until_exit = contextlib.ExitStack()
+atexit.register(_until_exit.close)
 
 
 class LiveServer:
     """`manage.py serve` on a port of its own; ``settings`` are environment variables."""
 
     def __init__(self, *, database_url: str, **settings: str | int) -> None:
-        self.port = int(settings.pop("PORT", 0)) or _free_port()
+        self.port = int(settings.pop("PORT", 0)) or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.database_url = database_url
         self._output = Path(tempfile.mkstemp(prefix="dossier-", suffix=".log")[1])
@@ -72,6 +80,10 @@ class LiveServer:
         except BaseException:
             self.kill()  # nobody else will: the block that would stop it is not entered
             raise
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
         """SIGKILL for every process at once, like a power cut for the program."""
@@ -134,9 +146,19 @@ class LiveServer:
         return self._process
 
     @property
+    def workers(self) -> list[int]:
+        """The process ids of those that answer requests; one that was killed is soon replaced."""
+        return children_of(children_of(self.process.pid)[0])
+
+    @property
     def output(self) -> str:
         """What all its processes printed, over all starts."""
         return self._output.read_text()
+
+    @property
+    def faults(self) -> list[str]:
+        """What it has written of exceptions, over all starts."""
+        return faults_in(self.output)
 
     @property
     def token(self) -> str:
@@ -166,15 +188,40 @@ class LiveServer:
 
 
 @contextlib.contextmanager
-def fresh_database(folder: Path) -> Iterator[str]:
-    """An empty database of the kind that the suite runs on, as a DATABASE_URL."""
+def fresh_database(folder: Path, *, migrated: bool = True) -> Iterator[str]:
+    """A database of the kind that the suite runs on, as a DATABASE_URL: with all tables and no
+    account, or with nothing at all."""
     url = os.environ.get("DATABASE_URL", "")
-    if not url.startswith("postgres"):
-        yield f"sqlite:///{folder / 'live.sqlite3'}"
-        return
+    make = _postgresql if url.startswith("postgres") else _sqlite
+    with make(folder, _migrated(url) if migrated else None) as made:
+        yield made
+
+
+@cache
+def _migrated(url: str) -> str:
+    """What is copied, since to migrate takes longer than all else of a start; until the exit."""
+    folder = Path(_until_exit.enter_context(tempfile.TemporaryDirectory()))
+    make = _postgresql if url.startswith("postgres") else _sqlite
+    made = _until_exit.enter_context(make(folder, None))
+    LiveServer(database_url=made).manage("migrate")
+    return made
+
+
+@contextlib.contextmanager
+def _sqlite(folder: Path, template: str | None) -> Iterator[str]:
+    url = f"sqlite:///{folder / 'live.sqlite3'}"
+    if template is not None:
+        shutil.copy(template.removeprefix("sqlite:///"), url.removeprefix("sqlite:///"))
+    yield url
+
+
+@contextlib.contextmanager
+def _postgresql(_folder: Path, template: str | None) -> Iterator[str]:
+    url = os.environ["DATABASE_URL"]
     name = f"dossier_live_{secrets.token_hex(6)}"
+    source = urlsplit(template).path[1:] if template else "template1"
     with psycopg.connect(_with_database(url, "postgres"), autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{source}"')
         try:
             yield _with_database(url, name)
         finally:
@@ -183,6 +230,12 @@ def fresh_database(folder: Path) -> Iterator[str]:
 
 def _with_database(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def faults_in(output: str) -> list[str]:
+    """What is written of exceptions, in the log or beside it."""
+    lines = output.splitlines()
+    return [line for line in lines if '"exception":' in line or line.startswith("Traceback")]
 
 
 def _environment(**settings: str | int) -> dict[str, str]:
@@ -195,7 +248,7 @@ def _environment(**settings: str | int) -> dict[str, str]:
     return os.environ | own | {name: str(value) for name, value in settings.items()}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

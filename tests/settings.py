@@ -18,6 +18,8 @@ from config.settings import *  # noqa: F403
 
 # Tests make many accounts; a password's hash may be cheap here.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Each test client loads the middleware anew, which would then walk through all static files.
+WHITENOISE_AUTOREFRESH = True
 REST_FRAMEWORK = {
     **REST_FRAMEWORK,  # noqa: F405
     "TEST_REQUEST_DEFAULT_FORMAT": "json",

@@ -33,11 +33,11 @@ class TestThePage:
         assert len(answers) >= 18
         assert not [answer for answer in answers if not answer.startswith("{")]
         assert not [answer for answer in answers if "urn:dossier:problem" in answer]
-        assert '"window"' in answers[-1]
+        assert [answer for answer in answers if '"window"' in answer]
 
     def test_explains_every_code_that_the_server_knows(self) -> None:
         told = set(re.findall(r"`(\w+)`", PAGE.read_text().partition("## Errors")[2]))
         codes = {kind.code for kind in problems.ANSWERS} | {
             code for code, _ in problems._OF_DRF.values()
         }
-        assert codes - told == {"not_acceptable", "rate_limited"}, "these are never answered"
+        assert codes - told == {"not_acceptable"}, "it is never answered"

@@ -11,6 +11,7 @@ from subprocess import PIPE, STDOUT
 from typing import Any
 
 from tests.live_server import ROOT, fresh_database
+from tests.providers import PROVIDERS, check, synthetic
 
 MISSING = "ModuleNotFoundError: No module named 'requests'"
 
@@ -29,8 +30,12 @@ NARRATIVE = [
     "goal        My Flask project does not start",
     "completed   Look at the files",
     "next        Add requests to requirements.txt",
+    "open        read_file was called, and nobody knows",
     "cut off     run_",
     "user        continue",
+    "model       openai_chat: chat.completions.create(messages=<",
+    "model       openai_responses: responses.create(input=<",
+    "model       anthropic: messages.create(system='', messages=<",
     "started: GET / -> 200 The bookshop is open",
     "the session is CLOSED",
 ]
@@ -100,6 +105,7 @@ def assert_every_tool_call_recorded(outcome: Any) -> None:
         ("read_file", "SUCCEEDED"),
         ("run_python", "FAILED"),
         ("remember", "SUCCEEDED"),
+        ("read_file", "CANCELLED"),  # interrupted by the crash, and closed with the session
         ("append_line", "SUCCEEDED"),
         ("run_python", "SUCCEEDED"),
         ("remember", "SUCCEEDED"),
@@ -114,6 +120,16 @@ def assert_nothing_left_to_do(outcome: Any) -> None:
     assert memory["extra"] == {"missing_packages": ["requests"]}
 
 
+def assert_every_api_takes_the_session(outcome: Any) -> None:
+    """The agent's requests, by the official types and rules; one result is not a tool's."""
+    for api, request in outcome["requests"].items():
+        messages = request.get("messages", request.get("input"))
+        check(api, messages, request.get("system"))
+        assert len(synthetic(messages)) == 1
+        assert "continue" in json.dumps(messages)
+    assert set(outcome["requests"]) == set(PROVIDERS)
+
+
 def assert_no_server_left(printed: str) -> None:
     port = re.search(r"the server answers at http://127.0.0.1:(\d+)", printed)
     assert port
@@ -124,7 +140,7 @@ def assert_no_server_left(printed: str) -> None:
 class TestDemo:
     # In one test, because one play takes long and everything is to be seen in it.
     def test_shows_a_session_that_outlives_its_agent_and_its_server(self, tmp_path: Path) -> None:
-        with fresh_database(tmp_path) as database_url:
+        with fresh_database(tmp_path, migrated=False) as database_url:
             printed = play(tmp_path, database_url)
         outcome = json.loads((tmp_path / "outcome.json").read_text())
         assert_told_in_order(printed)
@@ -133,4 +149,5 @@ class TestDemo:
         assert_history_of_both_processes(outcome)
         assert_every_tool_call_recorded(outcome)
         assert_nothing_left_to_do(outcome)
+        assert_every_api_takes_the_session(outcome)
         assert_no_server_left(printed)

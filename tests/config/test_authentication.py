@@ -208,6 +208,7 @@ class TestTheLastUse:
         monkeypatch.setattr("django.db.models.query.QuerySet.update", locked)
         assert client.get(URL).status_code == 200
         assert "last use" in caplog.text
+        assert AccessToken.objects.get().token_key not in caplog.text
 
     @pytest.mark.skipif(connection.vendor != "sqlite", reason="one writer at a time")
     def test_waits_for_no_writer(self, monkeypatch: pytest.MonkeyPatch) -> None:

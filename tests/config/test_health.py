@@ -35,10 +35,23 @@ class TestReadyz:
         assert response.headers["Retry-After"] == "1"
 
     def test_is_503_without_a_database_and_does_not_say_why(self, client: Client, path):
-        def refuse(*_args):
-            raise OperationalError("password of the database")
-
-        with connection.execute_wrapper(refuse):
+        with connection.execute_wrapper(_refuse):
             response = client.get(path)
         assert response.status_code == 503
         assert response.json() == {"status": "unavailable", "database": "unreachable"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/sessions_app/session/"])
+def test_a_page_without_a_database_is_503_and_does_not_say_why(client: Client, path):
+    client.raise_request_exception = False
+    client.cookies["sessionid"] = "s" * 32
+    with connection.execute_wrapper(_refuse):
+        response = client.get(path, headers={"accept-language": "zh-hans"})
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+    assert 'lang="zh-hans"' in response.content.decode()
+    assert "password" not in response.content.decode()
+
+
+def _refuse(*_args):
+    raise OperationalError("password of the database")

@@ -81,6 +81,7 @@ def expected(user: User, order: str) -> list[str]:
     return list(rows.values_list("session_id", flat=True))
 
 
+@pytest.mark.usefixtures("remembered_tokens")
 class TestAWalk:
     @pytest.mark.parametrize("order", ["created_at", "-created_at"])
     @pytest.mark.parametrize("size", [1, 7, 50])
@@ -157,6 +158,7 @@ class TestAWalk:
                 actor_id="",
                 session_version=1,
                 created_at=moment,
+                digest="",
             )
             for number in range(1, 11)
         )

@@ -45,18 +45,39 @@ class TestWhatCannotBeRight:
             ("PORT", "80000"),
             ("PORT", "http"),
             ("WORKERS", "0"),
+            ("MAX_STREAMS", "0"),
             ("THREADS", "-1"),
             ("SQLITE_SYNCHRONOUS", "OFF"),
             ("DEFAULT_LEASE_SECONDS", "5"),
             ("DB_LOCK_TIMEOUT", "0"),
             ("LOG_LEVEL", "LOUD"),
+            ("SLOW_QUERY_MS", "-1"),
+            ("PROXIES", "-1"),
+            ("LOGIN_ATTEMPTS", "-1"),
+            ("LOGIN_HOURS", "0"),
+            ("REQUESTS_PER_MINUTE", "many"),
+            ("CACHE_URL", "memcached://127.0.0.1"),
+            ("METRICS_TOKEN", "short"),
             ("LANGUAGE_CODE", "tlh"),
             ("DATABASE_URL", "not a url"),
+            ("TOKENIZER", "o200k_base"),
+            ("TOKENIZER", "os:o200k_base"),
+            ("TOKENIZER", "tiktoken:"),
         ],
     )
     def test_a_wrong_value_stops_the_start_and_is_named(self, load, name, value):
         with pytest.raises(EnvError, match=name):
             load(**{name: value})
+
+    def test_a_tokenizer_that_is_not_installed_stops_the_start(self, load, monkeypatch):
+        monkeypatch.setattr("config.validators.find_spec", lambda _name: None)
+        with pytest.raises(EnvError, match="requirements-tokenizer"):
+            load(TOKENIZER="tiktoken:o200k_base")
+
+    def test_a_cache_whose_library_is_missing_stops_the_start(self, load, monkeypatch):
+        monkeypatch.setattr("config.caches.find_spec", lambda _name: None)
+        with pytest.raises(EnvError, match="requirements-redis"):
+            load(CACHE_URL="redis://127.0.0.1:6379/0")
 
     def test_another_database_than_the_two_is_refused(self, load):
         with pytest.raises(EnvError, match="sqlite:// or postgres://"):
@@ -143,6 +164,13 @@ class TestHTTPS:
         assert not settings["SESSION_COOKIE_SECURE"]
         assert not settings["SECURE_SSL_REDIRECT"]
         assert settings["SECURE_PROXY_SSL_HEADER"] is None
+
+    def test_https_sends_cookies_over_it_only_and_has_browsers_keep_to_it(self, load):
+        settings = load(HTTPS="true")
+        for name in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "SECURE_SSL_REDIRECT"):
+            assert settings[name], name
+        assert settings["SECURE_HSTS_SECONDS"] == 365 * 24 * 3600
+        assert settings["SECURE_HSTS_INCLUDE_SUBDOMAINS"]
 
     def test_https_leaves_nothing_for_the_deployment_check_to_say(self):
         finished = subprocess.run(

@@ -5,6 +5,7 @@ everywhere; recordings of real agents are taken from `../shared/data/sessions` w
 """
 
 import json
+import secrets
 import shutil
 import subprocess
 import sys
@@ -43,7 +44,8 @@ class Account:
 
     def __init__(self, server: LiveServer) -> None:
         self.server = server
-        self.token = server.manage("create_token", "loader", "--name", "test")
+        name = f"loader-{secrets.token_hex(4)}"
+        self.token = server.manage("create_token", name, "--name", "test")
         self.http = requests.Session()
         self.http.headers["Authorization"] = f"Bearer {self.token}"
 
@@ -81,12 +83,19 @@ class Account:
         return answer.json()
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    with fresh_database(tmp_path_factory.mktemp("real")) as url:
+        with LiveServer(database_url=url) as server:
+            yield server
+
+
 @pytest.fixture
-def account(tmp_path: Path) -> Iterator[Account]:
-    with fresh_database(tmp_path) as url, LiveServer(database_url=url) as server:
-        account = Account(server)
-        with account.http:
-            yield account
+def account(server: LiveServer) -> Iterator[Account]:
+    """A new one for each test."""
+    account = Account(server)
+    with account.http:
+        yield account
 
 
 @pytest.fixture(params=[OWN, RECORDED], ids=["our own", "recorded"])
