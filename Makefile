@@ -57,11 +57,11 @@ schema-check: $(DEV_DEPS) ## the OpenAPI schema is made without a warning
 
 pytest: $(DEV_DEPS) ## the tests alone, e.g. make pytest ARGS="-k sessions"
 	@echo "== tests on $(DATABASE_KIND)"
-	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
-soak: $(DEV_DEPS) ## the long tests: crashes and concurrency, many rounds
+soak: $(DEV_DEPS) ## the long tests: a model, fuzzing, crashes and outages (docs/RELIABILITY.md)
 	@echo "== soak on $(DATABASE_KIND)"
-	@$(BIN)/python -m pytest -m soak $(ARGS)
+	@$(BIN)/python -m pytest -m soak -o faulthandler_timeout=3600 $(ARGS)
 
 bench: $(RUN_DEPS) ## speed beside a bare Django view, e.g. make bench ARGS=--quick
 	@$(BIN)/python -m benchmarks $(ARGS)
