@@ -18,6 +18,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="of one round (default 3)")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median counts")
     parser.add_argument("--sessions", type=int, default=200_000, help="in the lists")
+    parser.add_argument("--only", default="", metavar="TEXT", help="work whose name contains it")
     parser.add_argument("--quick", action="store_true", help="a look: few rows, short rounds")
     options = parser.parse_args()
     if options.quick:

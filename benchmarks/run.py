@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
     # With the key of this process, by which an operator has logged in.
     environment = dict(os.environ)
     with servers.product(environment) as product, servers.reference(environment) as reference:
-        bench = Bench(product, reference, options.seconds, options.rounds)
+        bench = Bench(product, reference, options.seconds, options.rounds, options.only)
         for work in all_work(seeded):
             if found := differences(work, product, reference):
                 raise RuntimeError(f"{work.name}: only one side answers {', '.join(found)}")
@@ -56,24 +56,28 @@ def run(options: Namespace) -> int:
 
 def _measure_all(bench: "Bench", seeded: Seeded, lengths: list[int]) -> None:
     """Each table with its head: work beside the reference, pages of the console, growth."""
-    print(_title(), _HEAD, sep="\n\n")
-    _measure(bench, all_work(seeded), CLIENTS)
-    print(f"\n## Alone (1 client)\n\n{_LONE_HEAD.format('work')}")
-    _measure(bench, lone_work(seeded), (1,))
-    count = Session.objects.count()
-    print(f"\n## Console ({count:,} sessions)\n\n{_LONE_HEAD.format('page')}")
-    _measure(bench, console_work(seeded), CLIENTS)
-    print(f"\n## Files (1 client, once)\n\n{transfer.HEAD}", flush=True)
-    for moved in transfer.move_there_and_back(bench.product, seeded, max(lengths)):
-        print(moved.row(), flush=True)
-    print(f"\n## Growth (1 client)\n\n{_HEAD}")
-    for length in lengths:
-        _measure(bench, growing_work(seeded, length), (1,))
+    print(_title())
+    _measure(bench, "## Beside the reference", _HEAD, all_work(seeded), CLIENTS)
+    _measure(bench, "## Alone", _LONE_HEAD.format("work"), lone_work(seeded), (1,))
+    title = f"## Console ({Session.objects.count():,} sessions)"
+    _measure(bench, title, _LONE_HEAD.format("page"), console_work(seeded), CLIENTS)
+    if bench.only in "files":
+        print(f"\n## Files (1 client, once)\n\n{transfer.HEAD}", flush=True)
+        for moved in transfer.move_there_and_back(bench.product, seeded, max(lengths)):
+            print(moved.row(), flush=True)
+    growing = [work for length in lengths for work in growing_work(seeded, length)]
+    _measure(bench, "## Growth", _HEAD, growing, (1,))
 
 
-def _measure(bench: "Bench", works: list[Work], clients: Iterable[int]) -> None:
+def _measure(
+    bench: "Bench", title: str, head: str, works: list[Work], clients: Iterable[int]
+) -> None:
+    """One table, of the work that was asked for."""
+    asked = [work for work in works if bench.only in work.name]
+    if asked:
+        print(f"\n{title}\n\n{head}")
     for number in clients:
-        for work in works:
+        for work in asked:
             bench.do(work, number)
 
 
@@ -85,6 +89,7 @@ class Bench:
     reference: servers.Server
     seconds: float
     rounds: int
+    only: str
     failed: list[str] = field(default_factory=list)
 
     def do(self, work: Work, clients: int) -> None:
