@@ -15,7 +15,6 @@ from functools import cache
 from itertools import takewhile
 from typing import Any
 
-import orjson
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -113,6 +112,10 @@ _CHANGES = """version = version + 1, updated_at = %(now)s, last_activity_at = %(
 
 # --- PostgreSQL: one statement ---
 
+# Stands between the values of a column: to split them takes the database a tenth of the time that
+# JSON would, and an array is escaped item by item in Python. No JSON holds it, and hardly a text.
+_SEPARATOR = "\x1f"
+
 
 def _at_once(
     connection: BaseDatabaseWrapper,
@@ -122,8 +125,10 @@ def _at_once(
     kept: Kept,
 ) -> tuple[int, int] | None:
     """Returns the session's last sequence and version."""
-    # An array for each column would cost more than the rest: the driver escapes it in Python.
-    values["items"] = orjson.dumps([_item(message) for message in messages]).decode()
+    columns = _columns(messages)
+    if any(column.count(_SEPARATOR) >= len(messages) for column in columns.values()):
+        return None
+    values |= columns
     if write is not None:
         values |= {"digest": write.digest, "fingerprint": write.fingerprint}
         values["status"] = write.status
@@ -136,16 +141,17 @@ def _at_once(
     return None
 
 
-def _item(message: Message) -> dict[str, Any]:
-    return {
-        "message_id": message.message_id,
-        "role": message.role,
-        "type": message.type,
-        "body": message.body.text,
-        "size": message.size,
-        "text": message.text,
-        "terms": index_terms(message.text),
+def _columns(messages: Sequence[Message]) -> dict[str, str]:
+    columns = {
+        "message_ids": [message.message_id for message in messages],
+        "roles": [message.role or "" for message in messages],
+        "types": [message.type for message in messages],
+        "bodies": [message.body.text for message in messages],
+        "sizes": [str(message.size) for message in messages],
+        "texts": [message.text for message in messages],
+        "terms": [index_terms(message.text) for message in messages],
     }
+    return {name: _SEPARATOR.join(column) for name, column in columns.items()}
 
 
 @cache
@@ -153,11 +159,13 @@ def _statement(*, is_keyed: bool) -> str:
     session, message = Session._meta.db_table, Message._meta.db_table
     entry = SearchEntry._meta.db_table
     record = f", recorded AS ({_RECORD})" if is_keyed else ""
+    columns = ", ".join(f"string_to_array(%({name})s, E'\\x1f')" for name in _columns([]))
     return f"""
 WITH item AS (
-  SELECT * FROM ROWS FROM (json_to_recordset(%(items)s::json) AS
-    (message_id text, role text, type text, body text, size bigint, text text, terms tsvector)
-  ) WITH ORDINALITY AS item(message_id, role, type, body, size, text, terms, number)
+  SELECT message_id, nullif(role, '') AS role, coalesce(type, '') AS type, body, size::bigint,
+    coalesce(text, '') AS text, coalesce(terms, '')::tsvector AS terms, number
+  FROM unnest({columns}) WITH ORDINALITY
+    AS item(message_id, role, type, body, size, text, terms, number)
 ), free AS (
   SELECT 1 FROM {session} WHERE {_IS_FREE} FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (

@@ -32,6 +32,8 @@ BATCHES: dict[str, list[dict[str, Any]]] = {
     "parts": [{"role": "user", "content": [{"type": "text", "text": 'a "quoted" \\ word'}]}],
     "nothing": [{"role": "assistant", "content": None}, {"role": "assistant", "content": ""}],
     "an item": [{"item": {"type": "reasoning", "summary": []}}],
+    "an item of no type": [{"item": {"type": ""}}],
+    "texts and none": [{"role": "assistant", "content": ""}, HELLO, {"item": {"type": "x"}}],
     "NUL": [{"role": "user", "content": "a\x00b", "metadata": {"k": "\x00"}}],
     "scripts": [{"role": "user", "content": "中文 🙂 %1$s %s {} \u202e"}],
     "large": [{"role": "user", "content": "x" * 100_000}],
@@ -212,6 +214,22 @@ class TestDoesNothing:
         self, manager: SessionManager, session_id: str, message: dict[str, Any]
     ) -> None:
         self.refused(session_id, lambda: plainly(manager, session_id, [HELLO, message]))
+
+
+@pytest.mark.parametrize("text", ["\x1f", "a\x1fb", "\x1f\x1f\x1f", "\x1e\x1d\r\n\t"])
+@pytest.mark.parametrize("others", [0, 2])
+def test_characters_that_part_things_are_text(account: User, text: str, others: int) -> None:
+    api = APIClient(make_token(account=account))
+    session_id = api.post("/sessions", {"title": "Titled"}).json()["session_id"]
+    path = f"/sessions/{session_id}/messages"
+    item = {"item": {"type": text, "value": text}}
+    for sent in ({"role": "user", "content": text}, item):
+        assert api.post(path, {"messages": [sent, *[HELLO] * others]}).status_code == 201
+    kept = [{**HELLO, "type": "message"}] * others
+    expected = [{"role": "user", "content": text, "type": "message"}, *kept]
+    expected += [{**item, "type": text}, *kept]
+    read = api.get(path).json()["data"]
+    assert [{k: got[k] for k in want} for want, got in zip(expected, read, strict=True)] == expected
 
 
 @pytest.mark.parametrize("prefer", [{}, {"Prefer": "return=minimal"}])
