@@ -1,11 +1,12 @@
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import time_machine
 
 from runs_app.models import Run
-from sessions_app.ids import MAX_ID_LENGTH, new_id
+from sessions_app.ids import MAX_ID_LENGTH, id_at, new_id
 from sessions_app.models import Message, Session, SessionEvent, ToolCall
 from tests.domain import NOON, calling, row, user
 
@@ -31,6 +32,22 @@ class TestNewId:
     def test_cannot_be_guessed_from_its_neighbour(self):
         first, second = new_id("sess"), new_id("sess")
         assert first[-8:] != second[-8:]
+
+
+class TestIdAt:
+    def test_is_no_greater_than_any_of_its_moment(self):
+        before = datetime.now(UTC)
+        made = new_id("sess")
+        assert id_at("sess", before) <= made < id_at("sess", before + timedelta(minutes=1))
+
+    def test_is_made_of_the_moment_and_the_tail(self):
+        assert id_at("x", datetime(1970, 1, 1, 0, 0, 0, 33_000, UTC), 1) == "x_0000000011" + (
+            "0" * 15 + "1"
+        )
+
+    @pytest.mark.parametrize("year", [1, 1969, 9999])
+    def test_of_any_year_has_the_form(self, year):
+        assert re.fullmatch(f"x_{FORM}", id_at("x", datetime(year, 6, 1, tzinfo=UTC)))
 
 
 class TestPrimaryKeys:
