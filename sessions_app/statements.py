@@ -131,8 +131,16 @@ def _written(
         given = map(itemgetter(*names), map(vars, rows[start : start + portion]))
         columns = dict(zip(names, map(list, zip(*given, strict=True)), strict=True))
         for name, form in _forms(connection, model).items():
-            columns[name] = [*map(form, columns[name])]
+            columns[name] = _formed(form, columns[name])
         yield write(model, [*columns.values()])
+
+
+def _formed(form: Callable[[Any], Any], column: list[Any]) -> list[Any]:
+    """The values as they are stored; what all rows have (their time) is looked at once."""
+    first = column[0]
+    if all(value is first for value in column):
+        return [form(first)] * len(column)
+    return [*map(form, column)]
 
 
 def _insert_row(vendor: str, model: type[Model], row: Model) -> tuple[str, list[Any]]:

@@ -4,7 +4,7 @@ The hot path. Nothing here goes through a serializer: `read_append` takes a requ
 service checks each message, and `representations` copies what is stored.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -154,8 +154,9 @@ class MessagesView(DomainView):
         appended = SessionManager(self.actor).append(
             session_id=session_id, if_match=self.if_match, **self.valid
         )
-        self.keep = _kept(appended, minimal=_prefers_minimal(request))
-        return self._appended(appended.messages, self.keep)
+        minimal = _prefers_minimal(request)
+        self.keep = _kept(appended, minimal=minimal)
+        return self._appended(appended.messages, minimal=minimal, **self.keep["facts"])
 
     def prepare(self, request: Request) -> None:
         if request.method == "POST":
@@ -175,21 +176,33 @@ class MessagesView(DomainView):
         )
         if appended is None:
             return None
-        return self._appended(appended.messages, _kept(appended, minimal=minimal))
+        return self._appended(appended.messages, minimal=minimal, **_facts(appended))
 
     def rebuild(self, request: Request, kept: Any, **kwargs: Any) -> Response:
         sequences = [number for first, last in kept["ranges"] for number in range(first, last + 1)]
         messages = SessionManager(self.actor).read_messages(sequences=sequences, **kwargs)
-        return self._appended(messages, kept)
+        return self._appended(messages, minimal=kept["minimal"], **kept["facts"])
 
-    def _appended(self, messages: Sequence[Message], kept: Mapping[str, Any]) -> Response:
-        listed = reference_messages(messages) if kept["minimal"] else represent_messages(messages)
-        body = {"messages": listed, **kept["facts"]}
-        headers = {"Preference-Applied": "return=minimal"} if kept["minimal"] else {}
-        created, last = kept["facts"]["created_count"], kept["facts"]["last_sequence"]
-        if created:
-            headers["Location"] = f"{self.request.path}/{last - created + 1}"
-        return self.respond(body, status=201 if created else 200, headers=headers)
+    def _appended(
+        self,
+        messages: Sequence[Message],
+        *,
+        minimal: bool,
+        created_count: int,
+        last_sequence: int,
+        version: int,
+    ) -> Response:
+        body = {
+            "messages": reference_messages(messages) if minimal else represent_messages(messages),
+            "created_count": created_count,
+            "last_sequence": last_sequence,
+            "version": version,
+        }
+        headers = {"Preference-Applied": "return=minimal"} if minimal else {}
+        if created_count:
+            first = last_sequence - created_count + 1
+            headers["Location"] = f"{self.request.path}/{first}"
+        return self.respond(body, status=201 if created_count else 200, headers=headers)
 
 
 class MessageView(DomainView):
@@ -260,12 +273,15 @@ def _kept(appended: Appended, *, minimal: bool) -> dict[str, Any]:
             ranges[-1][1] = message.sequence
         else:
             ranges.append([message.sequence, message.sequence])
-    facts = {
+    return {"ranges": ranges, "minimal": minimal, "facts": _facts(appended)}
+
+
+def _facts(appended: Appended) -> dict[str, int]:
+    return {
         "created_count": appended.created_count,
         "last_sequence": appended.last_sequence,
         "version": appended.version,
     }
-    return {"ranges": ranges, "minimal": minimal, "facts": facts}
 
 
 def _kept_of_new(count: int, minimal: bool, first: Any, last: Any, version: Any) -> str:

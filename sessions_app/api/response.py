@@ -7,12 +7,30 @@ from typing import Any
 
 import orjson
 from django.http import HttpResponse
+from django.http.response import ResponseHeaders
 from django.utils.functional import Promise
 
 from sessions_app.jsontext import JSONText
 from sessions_app.timestamps import rfc3339
 
 CONTENT_TYPE = "application/json"
+
+
+class _Headers(ResponseHeaders):
+    """Django's, which takes a third of the time where there is nothing to encode."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        # No line break is printable.
+        if type(value) is str and value.isascii() and value.isprintable():
+            self._store[name.lower()] = (name, value)
+        else:
+            super().__setitem__(name, value)
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).lower() in self._store
+
+    def items(self) -> Any:
+        return self._store.values()
 
 
 class Response(HttpResponse):
@@ -30,9 +48,9 @@ class Response(HttpResponse):
         content_type: str = CONTENT_TYPE,
     ) -> None:
         content = b"" if data is None else dumps(data)
-        super().__init__(content, status=status, headers=headers, content_type=content_type)
-        if data is None:
-            del self.headers["Content-Type"]
+        super().__init__(content, status=status, content_type=content_type)
+        kind = {} if data is None else {"Content-Type": content_type}
+        self.headers = _Headers({**kind, **(headers or {})})
 
 
 def dumps(data: Any) -> bytes:

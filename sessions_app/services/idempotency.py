@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +18,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from ..errors import (
     DatabaseBusy,

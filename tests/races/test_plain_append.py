@@ -222,7 +222,7 @@ def test_characters_that_part_things_are_text(account: User, text: str, others: 
     api = APIClient(make_token(account=account))
     session_id = api.post("/sessions", {"title": "Titled"}).json()["session_id"]
     path = f"/sessions/{session_id}/messages"
-    item = {"item": {"type": text, "value": text}}
+    item: dict[str, Any] = {"item": {"type": text, "value": text}}
     for sent in ({"role": "user", "content": text}, item):
         assert api.post(path, {"messages": [sent, *[HELLO] * others]}).status_code == 201
     kept = [{**HELLO, "type": "message"}] * others
