@@ -12,7 +12,8 @@ pytestmark = [
 def has_lz4() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
+            "SELECT 'lz4' = ANY (enumvals) FROM pg_settings"
+            " WHERE name = 'default_toast_compression'"
         )
         return bool(cursor.fetchone()[0])
 
@@ -26,7 +27,8 @@ def test_what_is_long_is_compressed_quickly(table: str, column: str) -> None:
         pytest.skip("this server was built without LZ4")
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT attcompression FROM pg_attribute WHERE attrelid = %s::regclass AND attname = %s",
+            "SELECT attcompression FROM pg_attribute"
+            " WHERE attrelid = %s::regclass AND attname = %s",
             [f"sessions_app_{table}", column],
         )
         assert cursor.fetchone() == ("l",)
