@@ -85,8 +85,10 @@ def _read_in_period(digest: str, period: int) -> AccessToken:
 
 def _read(digest: str) -> AccessToken | None:
     token = AccessToken.objects.select_related("user").filter(pk=digest).first()
-    if token is not None and token.user.is_active and not token.user.is_superuser:
-        _load_permissions(token.user)
+    if token is not None:
+        if token.user.is_active and not token.user.is_superuser:
+            _load_permissions(token.user)
+        token.may_use_api = token.user.has_perm(USE_API)
     return token
 
 
@@ -131,7 +133,7 @@ class MayUseAPI(BasePermission):
     message = f"The account lacks the permission {USE_API}."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        return request.user.is_authenticated and request.user.has_perm(USE_API)
+        return isinstance(request.auth, AccessToken) and request.auth.may_use_api
 
 
 class BearerScheme(OpenApiAuthenticationExtension):

@@ -33,15 +33,23 @@ class Statement(NamedTuple):
 
 def insertions(
     connection: BaseDatabaseWrapper, rows: Sequence[Model], *, or_update: Sequence[str] = ()
-) -> Iterator[Statement]:
+) -> Iterable[Statement]:
     """Insert rows of one model, as many in a statement as it holds; the database makes no key.
 
     Of rows that are there already, the fields ``or_update`` are stored (by attribute name).
     """
     model = type(rows[0])
-    conflict = _or_update(model, tuple(or_update)) if or_update else ""
-    for sql, values in _written(connection, model, rows):
-        yield Statement(sql + conflict, values, inserts=model, updates=model if conflict else None)
+    written = (
+        [_insert_row(connection.vendor, model, rows[0])]
+        if len(rows) == 1
+        else _insert_portions(connection, model, rows)
+    )
+    if not or_update:
+        return (Statement(sql, values, inserts=model) for sql, values in written)
+    conflict = _or_update(model, tuple(or_update))
+    return (
+        Statement(sql + conflict, values, inserts=model, updates=model) for sql, values in written
+    )
 
 
 def change(connection: BaseDatabaseWrapper, row: Model, names: Sequence[str]) -> Statement:
@@ -118,12 +126,9 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _written(
+def _insert_portions(
     connection: BaseDatabaseWrapper, model: type[Model], rows: Sequence[Model]
 ) -> Iterator[tuple[str, list[Any]]]:
-    if len(rows) == 1:
-        yield _insert_row(connection.vendor, model, rows[0])
-        return
     write = _insert_items if connection.vendor == "postgresql" else _insert_rows
     names = _names(model)
     portion = _most_rows(connection, len(names))
@@ -282,8 +287,6 @@ def _copy(vendor: str, model: type[Model], given: tuple[tuple[str, bool], ...]) 
 
 @cache
 def _or_update(model: type[Model], names: tuple[str, ...]) -> str:
-    if not names:
-        return ""
     columns = [_quoted(_fields_of(model)[name].column) for name in names]
     changes = ", ".join(f"{column} = EXCLUDED.{column}" for column in columns)
     return f" ON CONFLICT ({_quoted(model._meta.pk.column)}) DO UPDATE SET {changes}"

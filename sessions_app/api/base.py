@@ -42,6 +42,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.serializers import BaseSerializer
 from rest_framework.settings import api_settings
@@ -65,6 +67,8 @@ WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 # The paginator reads these itself; here they are only known names.
 _PAGING = (Text(name="limit"), Text(name="cursor", max_length=1 << 20))
+
+_NO_QUERY = QueryDict()
 
 Handler = Callable[..., Response]
 
@@ -97,9 +101,14 @@ class DomainView(APIView):
         """The account; MayUseAPI lets no anonymous request come this far."""
         return cast(User, self.request.user)
 
-    @property
+    @cached_property
     def actor(self) -> Actor:
         return Actor.account(self.account)
+
+    @property
+    def query(self) -> QueryDict:
+        """The query parameters; most requests have none."""
+        return self.request.query_params if self.request.META.get("QUERY_STRING") else _NO_QUERY
 
     @property
     def if_match(self) -> int | None:
@@ -223,7 +232,7 @@ class DomainView(APIView):
             self.http_method_not_allowed(request)
         declared = self.parameters.get("GET" if method == "HEAD" else method, ())
         paging = _PAGING if self.paginated and method not in WRITES else ()
-        read = read_query(request.query_params, [*declared, *paging])
+        read = read_query(self.query, [*declared, *paging])
         self.params = {parameter.name: read[parameter.name] for parameter in declared}
         self.valid = {}
         handler: Handler = getattr(self, method.lower())
@@ -272,7 +281,7 @@ class DomainView(APIView):
             method=request.method or "",
             path=request.path,
             key=key,
-            query=list(request.query_params.lists()),
+            query=list(self.query.lists()),
             body=self.canonical_body(request),
             outlives_session=self.deletes_session and request.method == "DELETE",
         )

@@ -1,16 +1,18 @@
 """Input as JSON says it: ``"5"`` is no integer, ``1`` no boolean, and no key goes unnoticed."""
 
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import Any, NoReturn
 
-from django.core.validators import ProhibitNullCharactersValidator
+from django.core.validators import MaxLengthValidator, ProhibitNullCharactersValidator
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import empty
 from rest_framework.settings import api_settings
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
@@ -33,6 +35,14 @@ class StrictCharField(serializers.CharField):
         super().__init__(**{"allow_blank": True, "trim_whitespace": False} | kwargs)
         # What DRF would look for in it, `sessions_app.jsontext` lets no body hold.
         self.validators = [each for each in self.validators if not isinstance(each, _MOOT)]
+        is_plain = all(isinstance(each, MaxLengthValidator) for each in self.validators)
+        self._longest = (self.max_length or sys.maxsize) if is_plain else 0
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """DRF's, but for what none of its steps would change or refuse, as most strings are."""
+        if type(data) is str and 1 <= len(data) <= self._longest:
+            return data
+        return super().run_validation(data)
 
     def to_internal_value(self, data: Any) -> str:
         return data if isinstance(data, str) else _refuse("a string is expected")
@@ -116,6 +126,11 @@ class StrictSerializer(serializers.Serializer):
     """
 
     default_error_messages = {"invalid": "an object is expected"}
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """DRF's, without what none of these has: validators, defaults, a method `validate`."""
+        is_empty, value = self.validate_empty_values(data)
+        return value if is_empty else self.to_internal_value(value)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, Mapping):

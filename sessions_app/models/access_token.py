@@ -9,6 +9,9 @@ class AccessToken(AbstractAuthToken):
     name = models.CharField(_("name"), max_length=255)
     last_used_at = models.DateTimeField(_("last used"), null=True)
 
+    # No column: whether its account may use the API, as of when the token was looked up.
+    may_use_api = False
+
     class Meta:
         verbose_name = _("access token")
         verbose_name_plural = _("access tokens")
