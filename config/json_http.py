@@ -32,15 +32,15 @@ class JSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        request = (parser_context or {})["request"]
-        require_plain_utf8(media_type or "", request.META)
-        return jsontext.loads(_read(stream, request))
+        meta = (parser_context or {})["request"].META
+        require_plain_utf8(media_type or "", meta)
+        return jsontext.loads(_read(stream, meta))
 
 
-def _read(stream: IO[bytes], request: Request) -> bytes:
+def _read(stream: IO[bytes], meta: Mapping[str, Any]) -> bytes:
     limit = settings.MAX_BODY_BYTES
     # What announces itself as too large is refused before a byte of it is read.
-    announced = request.META.get("CONTENT_LENGTH") or "0"
+    announced = meta.get("CONTENT_LENGTH") or "0"
     body = b"" if int(announced) > limit else stream.read(limit + 1)
     if int(announced) > limit or len(body) > limit:
         raise PayloadTooLarge(f"A body has at most {limit} bytes.", limit=limit)

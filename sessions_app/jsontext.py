@@ -88,12 +88,7 @@ def loads(body: bytes) -> Any:
     """
     try:
         text = body.decode()
-        value = json.loads(
-            text,
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-            parse_float=_finite_float,
-        )
+        value = _decoder.decode(text)
     except UnicodeDecodeError as error:
         raise InvalidJSON(f"The body is not UTF-8 (byte {error.start}).") from error
     except RecursionError as error:
@@ -203,4 +198,7 @@ def _find_unencodable(value: Any, pointer: str) -> tuple[str, str] | None:
 
 _encoder = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+)
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite_float
 )

@@ -61,6 +61,11 @@ def update(row: Model, names: Sequence[str]) -> None:
     write(statements.change(connection, row, names))
 
 
+def vendor() -> str:
+    """Of the database that is written to."""
+    return _writing()[0].vendor
+
+
 def flush() -> None:
     """Store what waits now: for who writes more than is to be held in memory."""
     if _here.waiting is not None:
@@ -94,8 +99,8 @@ def at_once() -> Iterator[None]:
     """Store what is written inside in a transaction of its own, which begins when all is ready:
     for rows that are new, so that nothing is read. The lock is held as shortly as can be, and
     PostgreSQL gets one statement, without BEGIN and COMMIT."""
-    connection, collected = connections[DEFAULT_DB_ALIAS], _Collected()
-    _here.waiting = collected
+    connection = connections[DEFAULT_DB_ALIAS]
+    _here.waiting = collected = _Collected(connection)
     try:
         yield
     finally:
@@ -116,8 +121,8 @@ def is_at_once() -> bool:
 class _Collected:
     """What `at_once` has to store."""
 
-    def __init__(self) -> None:
-        self.connection = connections[DEFAULT_DB_ALIAS]
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self.connection = connection
         self.statements: list[Statement] = []
         self.add = self.statements.append
 

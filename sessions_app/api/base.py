@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.serializers import BaseSerializer
@@ -88,6 +88,8 @@ class DomainView(APIView):
     # Its DELETE ends the session itself, and is the one answer that outlives it.
     deletes_session: ClassVar[bool] = False
 
+    # Django's request, of which DRF's, in ``request``, looks up everything that it does not have.
+    http: HttpRequest
     params: dict[str, Any]
     valid: dict[str, Any]
     keep: Any = None
@@ -108,18 +110,18 @@ class DomainView(APIView):
     @property
     def query(self) -> QueryDict:
         """The query parameters; most requests have none."""
-        return self.request.query_params if self.request.META.get("QUERY_STRING") else _NO_QUERY
+        return self.http.GET if self.http.META.get("QUERY_STRING") else _NO_QUERY
 
     @property
     def if_match(self) -> int | None:
         """The version that this write expects, from ``If-Match``; None where any will do."""
         self._was_conditional = True
-        return if_match(self.request.META.get("HTTP_IF_MATCH"))
+        return if_match(self.http.META.get("HTTP_IF_MATCH"))
 
     def keep_session(self, session_id: str) -> None:
         """Say whose deletion empties the idempotency record of this write."""
         self._session_id = session_id
-        self.request._request.agent_session_id = session_id  # type: ignore[attr-defined]  # for logs
+        self.http.agent_session_id = session_id  # type: ignore[attr-defined]  # for logs
 
     def respond(
         self,
@@ -138,7 +140,7 @@ class DomainView(APIView):
         ``settled`` is False while the effective status differs from the stored one: then the
         version alone does not say what the reader would see.
         """
-        return settled and none_match(self.request.META.get("HTTP_IF_NONE_MATCH"), version)
+        return settled and none_match(self.http.META.get("HTTP_IF_NONE_MATCH"), version)
 
     def not_modified(self, version: int) -> Response:
         return Response(status=304, headers={"ETag": etag(version)})
@@ -166,7 +168,7 @@ class DomainView(APIView):
 
     def prepare(self, request: Request) -> None:
         """Read and validate the body, before any lock is taken."""
-        serializer = self.bodies.get(request.method or "")
+        serializer = self.bodies.get(self.http.method or "")
         if serializer is None:
             if request.data != {}:
                 raise InvalidRequest.at("", "this request takes no body")
@@ -202,6 +204,7 @@ class DomainView(APIView):
         """APIView's, with the handler called by `_answer`."""
         # A path may hold a NUL, too, which PostgreSQL does not even compare (report DATA-01).
         self.args, self.kwargs = args, {name: _cleaned(value) for name, value in kwargs.items()}
+        self.http = request
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = {}
         response: Any
@@ -226,7 +229,7 @@ class DomainView(APIView):
         self.__dict__.pop("head", None)  # bound to the view by Django, for views with a `get`
 
     def _answer(self, request: Request) -> Response:
-        method = request.method or ""
+        method = self.http.method or ""
         if method not in self._methods():
             self.headers = self.default_response_headers  # `Allow` (RFC 9110, section 15.5.6)
             self.http_method_not_allowed(request)
@@ -251,7 +254,7 @@ class DomainView(APIView):
         return frozenset(name.upper() for name in (own | {"head"} if "get" in own else own))
 
     def _write(self, request: Request, handler: Handler) -> Response:
-        key = _idempotency_key(request)
+        key = _idempotency_key(self.http)
         write = None if key is None else self._keyed(request, key)
         if (at_once := self.answer_at_once(request, write)) is not None:
             return at_once
@@ -270,7 +273,7 @@ class DomainView(APIView):
 
     def _handled(self, request: Request, handler: Handler) -> Response:
         response = handler(request, **self.kwargs)
-        if "HTTP_IF_MATCH" in request.META and not self._was_conditional:
+        if "HTTP_IF_MATCH" in self.http.META and not self._was_conditional:
             # Ignored, it would be a lost update that the client believes impossible.
             raise InvalidRequest.at("/If-Match", "this request cannot be conditional")
         return response
@@ -278,12 +281,12 @@ class DomainView(APIView):
     def _keyed(self, request: Request, key: str) -> Write:
         return Write(
             account=self.account,
-            method=request.method or "",
-            path=request.path,
+            method=self.http.method or "",
+            path=self.http.path,
             key=key,
             query=list(self.query.lists()),
             body=self.canonical_body(request),
-            outlives_session=self.deletes_session and request.method == "DELETE",
+            outlives_session=self.deletes_session and self.http.method == "DELETE",
         )
 
     def _recordable(self, response: Response) -> Answer | None:
@@ -331,7 +334,7 @@ def _cleaned(value: Any) -> Any:
     return value.replace("\x00", "\ufffd") if isinstance(value, str) else value
 
 
-def _idempotency_key(request: Request) -> str | None:
+def _idempotency_key(request: HttpRequest) -> str | None:
     given = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if given is None:
         return None

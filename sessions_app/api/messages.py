@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from django.http import HttpRequest
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
@@ -84,7 +85,7 @@ def prefers_minimal(header: str) -> bool:
     return "return=minimal" in [preference.partition(";")[0] for preference in preferences]
 
 
-def _prefers_minimal(request: Request) -> bool:
+def _prefers_minimal(request: HttpRequest) -> bool:
     return prefers_minimal(request.META.get("HTTP_PREFER", ""))
 
 
@@ -154,20 +155,20 @@ class MessagesView(DomainView):
         appended = SessionManager(self.actor).append(
             session_id=session_id, if_match=self.if_match, **self.valid
         )
-        minimal = _prefers_minimal(request)
+        minimal = _prefers_minimal(self.http)
         self.keep = _kept(appended, minimal=minimal)
         return self._appended(appended.messages, minimal=minimal, **self.keep["facts"])
 
     def prepare(self, request: Request) -> None:
-        if request.method == "POST":
+        if self.http.method == "POST":
             self.valid = read_append(request.data)
         else:
             super().prepare(request)
 
     def answer_at_once(self, request: Request, write: Write | None) -> Response | None:
-        if "HTTP_IF_MATCH" in request.META:
+        if "HTTP_IF_MATCH" in self.http.META:
             return None
-        minimal = _prefers_minimal(request)
+        minimal = _prefers_minimal(self.http)
         appended = SessionManager(self.actor).append_plainly(
             session_id=self.kwargs["session_id"],
             write=write,
@@ -201,7 +202,7 @@ class MessagesView(DomainView):
         headers = {"Preference-Applied": "return=minimal"} if minimal else {}
         if created_count:
             first = last_sequence - created_count + 1
-            headers["Location"] = f"{self.request.path}/{first}"
+            headers["Location"] = f"{self.http.path}/{first}"
         return self.respond(body, status=201 if created_count else 200, headers=headers)
 
 

@@ -159,7 +159,7 @@ class SessionsView(SessionDoor):
         self.keep_session(session.session_id)
         response = self.answer(session, status=201 if is_new else 200)
         if is_new:
-            response.headers["Location"] = f"{request.path}/{session.session_id}"
+            response.headers["Location"] = f"{self.http.path}/{session.session_id}"
         return response
 
     def reads_nothing(self) -> bool:

@@ -15,7 +15,7 @@ from ..jsontext import JSONText
 from ..models import Message, SearchEntry, Session, ToolCall, WorkingMemoryRevision
 from ..models.search import SearchKind
 from ..terms import index_terms
-from ..writes import insert, new_row
+from ..writes import insert, new_row, vendor
 
 
 def index_messages(session: Session, messages: Iterable[Message]) -> None:
@@ -24,13 +24,13 @@ def index_messages(session: Session, messages: Iterable[Message]) -> None:
 
     On SQLite the insertion has done it (`sqlite_search`).
     """
-    if connection.vendor == "postgresql":
+    if vendor() == "postgresql":
         insert(_entries_of(session, messages))
 
 
 def index_title(session: Session) -> None:
     """Make the entry of a session that is inserted in this transaction. On SQLite: as above."""
-    if connection.vendor == "postgresql" and session.search_text:
+    if session.search_text and vendor() == "postgresql":
         insert([_entry(session, SearchKind.SESSION, session.pk, session.search_text)])
 
 
