@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache, lru_cache
 from itertools import chain, compress
 from operator import is_not, itemgetter
@@ -105,9 +106,17 @@ def _forms(connection: BaseDatabaseWrapper, model: type[Model]) -> dict[str, Cal
     """How values of some columns are stored: those that a driver does not take as they are. To ask
     the field of each value takes longer than all that the driver does."""
     times, others = _special(model)
-    if connection.vendor == "postgresql":
-        return others
-    return others | dict.fromkeys(times, connection.ops.adapt_datetimefield_value)
+    return (
+        others
+        if connection.vendor == "postgresql"
+        else others | dict.fromkeys(times, stored_moment)
+    )
+
+
+@lru_cache(maxsize=64)
+def stored_moment(value: datetime | None) -> Any:
+    """A time as a column of SQLite holds it; the rows of one write have mostly the same."""
+    return connections[DEFAULT_DB_ALIAS].ops.adapt_datetimefield_value(value)
 
 
 @cache

@@ -108,9 +108,9 @@ def at_once() -> Iterator[None]:
     if connection.vendor == "postgresql":
         _execute(connection, statements.together(collected.statements))
         return
-    with turn_to_write(), transaction.atomic():
+    with turn_to_write(), transaction.atomic(), connection.cursor() as cursor:
         for statement in collected.statements:
-            _execute(connection, statement)
+            cursor.execute(statement.sql, statement.values)
 
 
 def is_at_once() -> bool:

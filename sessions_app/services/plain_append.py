@@ -12,20 +12,22 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model
 
 from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import IdempotencyRecord, Message, SearchEntry, Session
 from ..models.search import SearchKind
+from ..statements import insertions, stored_moment
 from ..terms import index_terms
 from ..turns import turn_to_write
 from ..usage import NO_USAGE
-from ..writes import insert, new_row
+from ..writes import new_row
 from .drafts import Draft
 from .idempotency import Answer, TakenError, Write, judged, record_of, wrap_kept
 from .messages import Appended
@@ -208,20 +210,24 @@ def _in_turn(
     kept: Kept,
 ) -> tuple[int, int] | None:
     """Returns the session's last sequence and version. Triggers make the entries of the search."""
-    now, stored = values["now"], connection.ops.adapt_datetimefield_value
-    values["now"] = stored(now)
+    now = values["now"]
+    values["now"] = stored_moment(now)
     with turn_to_write(), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_FREE, values)
         if (found := cursor.fetchone()) is None:
             return None
         last, version, idle = found[0] + len(messages), found[1] + 1, found[2]
-        values["idle_until"] = None if idle is None else stored(now + timedelta(seconds=idle))
+        values["idle_until"] = (
+            None if idle is None else stored_moment(now + timedelta(seconds=idle))
+        )
         cursor.execute(_TAKE, values)
         _number(messages, last, version)
-        insert(messages)
+        rows: list[Sequence[Model]] = [messages]
         if write is not None:
             text = kept(last - len(messages) + 1, last, version)
-            insert([record_of(write, _answer(write, values["session_id"], text))])
+            rows.append([record_of(write, _answer(write, values["session_id"], text))])
+        for statement in chain.from_iterable(insertions(connection, each) for each in rows):
+            cursor.execute(statement.sql, statement.values)
     return last, version
 
 
