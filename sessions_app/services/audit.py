@@ -134,8 +134,8 @@ def export(*, session_id: str | None = None) -> Iterator[bytes]:
             yield orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def compare(lines: Iterable[bytes]) -> Iterator[Fault]:
-    """Hold what is stored against the lines of an earlier `export`.
+def compare(lines: Iterable[bytes], done: Verified) -> Iterator[Fault]:
+    """Hold what is stored against the lines of an earlier `export`, and count them in ``done``.
 
     Raises:
         ValueError: a line is none of an export.
@@ -144,7 +144,9 @@ def compare(lines: Iterable[bytes]) -> Iterator[Fault]:
     for (name, session_id), group in groupby(read, key=itemgetter(0, 1)):
         rows = _rows(_BY_NAME[name]).filter(session_id=session_id)
         stored = dict(rows.values_list("sequence", "digest"))
+        done.chains += 1
         for _, _, sequence, digest in group:
+            done.rows += 1
             if stored.get(sequence) != digest:
                 reason = "is not what was exported" if sequence in stored else "is missing"
                 yield Fault(name, session_id, sequence, reason)

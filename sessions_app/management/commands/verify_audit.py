@@ -32,11 +32,14 @@ class Command(BaseCommand):
             raise CommandError(f"{faults} faults: what is stored is not what was written.")
 
     def _compare(self, file: Path) -> int:
+        done = Verified()
         try:
             with file.open("rb") as lines:
-                return sum(self._tell(fault) for fault in compare(lines))
+                faults = sum(self._tell(fault) for fault in compare(lines, done))
         except (OSError, ValueError) as error:
             raise CommandError(f"{file} cannot be compared: {error}") from error
+        self.stdout.write(f"{done.rows} rows of {file} were compared.")
+        return faults
 
     def _tell(self, fault: Fault) -> bool:
         self.stderr.write(f"{fault.name} {fault.sequence} of {fault.session_id} {fault.reason}")
