@@ -42,9 +42,7 @@ class TokenAuthentication(KnoxAuthentication):
     """knox's tokens, found by their digest in one query and without knox's clean-up writes."""
 
     def authenticate(self, request: Request) -> tuple[User, AccessToken] | None:
-        scheme, _, token = (
-            request._request.META.get("HTTP_AUTHORIZATION", "").strip().partition(" ")
-        )
+        scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").strip().partition(" ")
         if scheme.lower() != self.authenticate_header(request).lower():
             return None
         try:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _LONGEST_LOGGED_PATH = 500
-_LONGEST_KEPT_PATH = 200
+_LONGEST_KEPT_PATH = 200  # a thousand of any length would fill the memory
 _SHORT_BODY_BYTES = 64 * 1024
 # Whose bodies may be larger than memory.
 _TAKE_FILES = frozenset({"/api/v1/sessions/import"})
@@ -108,7 +108,7 @@ class APIMiddleware:
 def _answer_by_view(request: HttpRequest) -> HttpResponseBase:
     request.get_host()  # raises DisallowedHost
     path = request.path_info
-    resolve = _resolve if len(path) < _LONGEST_KEPT_PATH else _resolve.__wrapped__
+    resolve = _resolve if len(path) <= _LONGEST_KEPT_PATH else _resolve.__wrapped__
     request.resolver_match = found = resolve(get_resolver(), path)
     response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
     return response.render() if isinstance(response, SimpleTemplateResponse) else response
@@ -118,7 +118,9 @@ def _answer_by_view(request: HttpRequest) -> HttpResponseBase:
 def _resolve(resolver: URLResolver, path: str) -> ResolverMatch:
     """Whose path it is. Agents ask for the same ones again and again, and each look through the
     patterns would take a twentieth of an append's time."""
-    return resolver.resolve(path)
+    found = resolver.resolve(path)
+    found.tried = None  # only a page for debugging reads it, and it is most of what is kept
+    return found
 
 
 class LocaleMiddleware(locale.LocaleMiddleware):

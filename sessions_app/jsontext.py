@@ -88,6 +88,8 @@ def loads(body: bytes) -> Any:
     """
     try:
         text = body.decode()
+        if text.startswith("\ufeff"):
+            raise InvalidJSON("The body is not JSON: it begins with a byte order mark.")
         value = _decoder.decode(text)
     except UnicodeDecodeError as error:
         raise InvalidJSON(f"The body is not UTF-8 (byte {error.start}).") from error

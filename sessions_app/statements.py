@@ -105,17 +105,19 @@ def _names(model: type[Model]) -> tuple[str, ...]:
 def _forms(connection: BaseDatabaseWrapper, model: type[Model]) -> dict[str, Callable[[Any], Any]]:
     """How values of some columns are stored: those that a driver does not take as they are. To ask
     the field of each value takes longer than all that the driver does."""
+    return _forms_on(connection.vendor, model)
+
+
+@cache
+def _forms_on(vendor: str, model: type[Model]) -> dict[str, Callable[[Any], Any]]:
     times, others = _special(model)
-    return (
-        others
-        if connection.vendor == "postgresql"
-        else others | dict.fromkeys(times, stored_moment)
-    )
+    return others if vendor == "postgresql" else others | dict.fromkeys(times, stored_moment)
 
 
 @lru_cache(maxsize=64)
 def stored_moment(value: datetime | None) -> Any:
-    """A time as a column of SQLite holds it; the rows of one write have mostly the same."""
+    """A time (in UTC, as all of ours are) as a column of SQLite holds it; the rows of one write
+    have mostly the same."""
     return connections[DEFAULT_DB_ALIAS].ops.adapt_datetimefield_value(value)
 
 

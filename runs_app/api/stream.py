@@ -100,8 +100,8 @@ class StreamView(DomainView):
     )
     def get(self, request: Request, session_id: str) -> Any:
         session = SessionManager(self.actor).get(session_id=session_id)
-        place = _place(request.META.get("HTTP_LAST_EVENT_ID", ""), session)
-        if request.method == "HEAD":
+        place = _place(self.http.META.get("HTTP_LAST_EVENT_ID", ""), session)
+        if self.http.method == "HEAD":
             return EventStream(())
         try:
             return EventStream(open_streams.open(_Following(self, request, session_id, place)))

@@ -101,7 +101,7 @@ class ImportView(SessionDoor):
         session = RunManager(self.actor).restore(self.staged)
         self.keep_session(session.session_id)
         response = self.answer(session, status=201)
-        folder = request.path.removesuffix("/import")
+        folder = self.http.path.removesuffix("/import")
         response.headers["Location"] = f"{folder}/{session.session_id}"
         return response
 

@@ -19,10 +19,10 @@ A view declares what it takes and calls one service::
             return self.respond(represent(run), status=201)
 
 Before the handler of a method is called: ``self.params`` holds every declared query parameter
-(absent: its default) and ``self.valid`` the validated body. POST, PUT, PATCH and DELETE run
-inside `write_transaction` and behind ``Idempotency-Key``; their record belongs to the session named
-``session_id`` in the path, or to that of ``self.keep_session(session_id)``, which views without it
-in the path must call.
+(absent: its default) and ``self.valid`` the validated body; ``self.http`` is Django's request.
+POST, PUT, PATCH and DELETE run inside `write_transaction` and behind ``Idempotency-Key``; their
+record belongs to the session named ``session_id`` in the path, or to that of
+``self.keep_session(session_id)``, which views without it in the path must call.
 
 An answer that is too large to keep, or must be current when it is repeated, is made again: the
 handler sets ``self.keep = {"first": 3, "last": 5}`` (small, JSON), and the view defines
@@ -88,7 +88,8 @@ class DomainView(APIView):
     # Its DELETE ends the session itself, and is the one answer that outlives it.
     deletes_session: ClassVar[bool] = False
 
-    # Django's request, of which DRF's, in ``request``, looks up everything that it does not have.
+    # Django's request: DRF's, in ``request``, raises and catches an exception before it hands on
+    # what it does not have itself.
     http: HttpRequest
     params: dict[str, Any]
     valid: dict[str, Any]

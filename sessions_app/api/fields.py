@@ -35,8 +35,9 @@ class StrictCharField(serializers.CharField):
         super().__init__(**{"allow_blank": True, "trim_whitespace": False} | kwargs)
         # What DRF would look for in it, `sessions_app.jsontext` lets no body hold.
         self.validators = [each for each in self.validators if not isinstance(each, _MOOT)]
-        is_plain = all(isinstance(each, MaxLengthValidator) for each in self.validators)
-        self._longest = (self.max_length or sys.maxsize) if is_plain else 0
+        limits = [e.limit_value for e in self.validators if isinstance(e, MaxLengthValidator)]
+        is_plain = len(limits) == len(self.validators)
+        self._longest = min(limits, default=sys.maxsize) if is_plain else 0
 
     def run_validation(self, data: Any = empty) -> Any:
         """DRF's, but for what none of its steps would change or refuse, as most strings are."""

@@ -77,7 +77,7 @@ class ConversationDoor(DomainView):
     @property
     def is_repeated(self) -> bool:
         """Whether the official client says that it has sent this before, without an answer."""
-        count = self.request.META.get("HTTP_X_STAINLESS_RETRY_COUNT", "0")
+        count = self.http.META.get("HTTP_X_STAINLESS_RETRY_COUNT", "0")
         return count.isdecimal() and count.strip("0") != ""
 
     def page_asked_for(self) -> dict[str, Any]:
@@ -194,12 +194,12 @@ class ItemsView(ConversationDoor):
 
     def prepare(self, request: Request) -> None:
         super().prepare(request)
-        if request.method == "POST":
+        if self.http.method == "POST":
             drafts = draft_items(self.valid["items"], pointer="/items")
             self.valid["items"] = draft_messages(drafts, pointer="/items")
 
     def answer_at_once(self, request: Request, write: Write | None) -> Response | None:
-        if self.is_repeated or "HTTP_IF_MATCH" in request.META:
+        if self.is_repeated or "HTTP_IF_MATCH" in self.http.META:
             return None
         appended: Appended | None = self.manager.append_plainly(
             session_id=self.kwargs["session_id"],

@@ -52,6 +52,7 @@ class Write:
     # The DELETE of a session is still answered when the session is gone.
     outlives_session: bool = False
 
+    # Django's `cached_property`: that of Python 3.11 takes a lock.
     @cached_property
     def digest(self) -> str:
         # No key holds a NUL, so that what stands behind the last one is the key.

@@ -161,7 +161,8 @@ def _statement(*, is_keyed: bool) -> str:
     session, message = Session._meta.db_table, Message._meta.db_table
     entry = SearchEntry._meta.db_table
     record = f", recorded AS ({_RECORD})" if is_keyed else ""
-    columns = ", ".join(f"string_to_array(%({name})s, E'\\x1f')" for name in _columns([]))
+    # Of one empty value this makes no item, hence `coalesce`; a body is never empty.
+    columns = ", ".join(f"string_to_array(%({name})s, '{_SEPARATOR}')" for name in _columns([]))
     return f"""
 WITH item AS (
   SELECT message_id, nullif(role, '') AS role, coalesce(type, '') AS type, body, size::bigint,
@@ -217,16 +218,15 @@ def _in_turn(
         if (found := cursor.fetchone()) is None:
             return None
         last, version, idle = found[0] + len(messages), found[1] + 1, found[2]
-        values["idle_until"] = (
-            None if idle is None else stored_moment(now + timedelta(seconds=idle))
-        )
+        expires_at = None if idle is None else now + timedelta(seconds=idle)
+        values["idle_until"] = stored_moment(expires_at)
         cursor.execute(_TAKE, values)
         _number(messages, last, version)
-        rows: list[Sequence[Model]] = [messages]
+        tables: list[Sequence[Model]] = [messages]
         if write is not None:
             text = kept(last - len(messages) + 1, last, version)
-            rows.append([record_of(write, _answer(write, values["session_id"], text))])
-        for statement in chain.from_iterable(insertions(connection, each) for each in rows):
+            tables.append([record_of(write, _answer(write, values["session_id"], text))])
+        for statement in chain.from_iterable(insertions(connection, rows) for rows in tables):
             cursor.execute(statement.sql, statement.values)
     return last, version
 

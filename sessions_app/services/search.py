@@ -69,7 +69,7 @@ def index_new(
     of = {session.pk: session for session in sessions}
     current = {each.session_id: each for each in memories}  # the last of each is the newest
     insert([_memory_entry(of[pk], each.memory) for pk, each in current.items()])
-    if connection.vendor == "postgresql":
+    if vendor() == "postgresql":
         titles = [
             _entry(session, SearchKind.SESSION, pk, session.search_text)
             for pk, session in of.items()
@@ -91,7 +91,7 @@ def copy_messages(original: Session, made: Session) -> None:
 
     On SQLite the copying has done it.
     """
-    if connection.vendor == "postgresql":
+    if vendor() == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(_COPY, {"original": original.pk, "made": made.pk})
 
@@ -121,11 +121,12 @@ def _memory_entry(session: Session, memory: JSONText) -> SearchEntry:
 
 
 def _entries_of(session: Session, messages: Iterable[Message]) -> Sequence[SearchEntry]:
-    return [
+    entries = [
         _entry(session, SearchKind.MESSAGE, message.message_id, message.text)
         for message in messages
         if message.text and message.removed_at is None and message.superseded_at is None
     ]
+    return [entry for entry in entries if entry.terms]  # of spaces alone nothing can be found
 
 
 def _entry(session: Session, kind: SearchKind, subject_id: str, folded: str) -> SearchEntry:

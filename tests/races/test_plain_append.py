@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.actors import Actor
-from sessions_app.models import IdempotencyRecord, Message, Session
+from sessions_app.models import IdempotencyRecord, Message, SearchEntry, Session
 from sessions_app.services import NewSession, SessionManager
 from sessions_app.services.idempotency import Write
 from sessions_app.services.locking import write_transaction
@@ -34,6 +34,7 @@ BATCHES: dict[str, list[dict[str, Any]]] = {
     "an item": [{"item": {"type": "reasoning", "summary": []}}],
     "an item of no type": [{"item": {"type": ""}}],
     "texts and none": [{"role": "assistant", "content": ""}, HELLO, {"item": {"type": "x"}}],
+    "spaces": [{"role": "user", "content": " "}, {"role": "user", "content": ""}],
     "NUL": [{"role": "user", "content": "a\x00b", "metadata": {"k": "\x00"}}],
     "scripts": [{"role": "user", "content": "中文 🙂 %1$s %s {} \u202e"}],
     "large": [{"role": "user", "content": "x" * 100_000}],
@@ -59,17 +60,19 @@ def nothing(*_: Any) -> str:
     return "{}"
 
 
-def rows(session_id: str) -> dict[str, list[dict[str, Any]]]:
+def rows(session_id: str) -> dict[str, list[Any]]:
     """The session with its messages, whole, but for what names them."""
     found = {
         "session": Session.objects.filter(pk=session_id),
         "messages": Message.objects.filter(session=session_id).order_by("sequence"),
     }
     names = {"session_id", "message_id", "event_digest"}  # a digest holds ids
-    return {
+    stored: dict[str, list[Any]] = {
         kind: [{k: v for k, v in row.items() if k not in names} for row in of_kind.values()]
         for kind, of_kind in found.items()
     }
+    entries = SearchEntry.objects.filter(session=session_id).order_by("pk")
+    return stored | {"entries": [*entries.values("kind", "account_id", "terms")]}
 
 
 @pytest.mark.parametrize("batch", BATCHES)
