@@ -63,7 +63,7 @@ def update(row: Model, names: Sequence[str]) -> None:
 
 def vendor() -> str:
     """Of the database that is written to."""
-    return _writing()[0].vendor
+    return _connection().vendor
 
 
 def flush() -> None:
@@ -204,12 +204,15 @@ class _Here(threading.local):
 _here = _Here()
 
 
+def _connection() -> BaseDatabaseWrapper:
+    waiting = _here.waiting
+    return connections[DEFAULT_DB_ALIAS] if waiting is None else waiting.connection
+
+
 def _writing() -> tuple[BaseDatabaseWrapper, Callable[[Statement], Any]]:
     """The connection, and what becomes of a statement."""
-    if (waiting := _here.waiting) is not None:
-        return waiting.connection, waiting.add
-    connection = connections[DEFAULT_DB_ALIAS]
-    return connection, partial(_execute, connection)
+    connection, waiting = _connection(), _here.waiting
+    return connection, partial(_execute, connection) if waiting is None else waiting.add
 
 
 def _execute(connection: BaseDatabaseWrapper, statement: Statement) -> None:

@@ -79,15 +79,13 @@ def insert_copy(session: Session, *, actor: Actor, now: datetime) -> None:
     index_text(session)
     add_terms(session)
     if session.external_id is None:
-        insert([session])
-        index_title(session)
+        _store(session)
         return
     for _ in range(_ATTEMPTS):
         if existing := lock_named(session.account_id, session.external_id):
             raise _taken(existing, now)
         with suppress(IntegrityError), transaction.atomic():
-            insert([session])
-            index_title(session)
+            _store(session)
             return
     raise _busy()
 
@@ -193,9 +191,13 @@ def insert_session(
         version=session.version,
         now=now,
     )
+    _store(session)
+    return session
+
+
+def _store(session: Session) -> None:
     insert([session])
     index_title(session)
-    return session
 
 
 def _insert_or_find(new: NewSession, actor: Actor, now: datetime) -> tuple[Session, bool]:
