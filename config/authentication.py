@@ -115,6 +115,7 @@ def _hardly_waiting() -> Iterator[None]:
     if connection.vendor != "sqlite":
         yield
         return
+    connection.ensure_connection()  # a thread's first request, of a token that another one found
     _set_busy_timeout(_LONGEST_WAIT_MS)
     try:
         yield

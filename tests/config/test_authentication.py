@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -65,6 +66,26 @@ class TestARememberedToken:
         assert remembered is not None
         remembered.expiry = timezone.now()
         assert client.get(URL).status_code == 401
+
+    @pytest.mark.django_db(transaction=True)
+    def test_may_be_noted_by_a_thread_that_has_asked_the_database_nothing_yet(self) -> None:
+        """It had no connection of which to ask for a short wait, and answered 500."""
+        client = api_client()
+        client.get(URL)
+        (token,) = AccessToken.objects.all()
+        remembered = authentication.look_up(token.pk)
+        assert remembered is not None
+        remembered.last_used_at = None
+
+        def ask() -> int:
+            try:
+                return int(client.get(URL).status_code)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(ask).result() == 200
+        assert remembered.last_used_at is not None
 
     def test_was_found_once(self) -> None:
         user, digest = account(), "0" * 128
