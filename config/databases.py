@@ -15,10 +15,12 @@ def sqlite_options(*, lock_timeout: int, synchronous: str) -> dict[str, Any]:
         "foreign_keys": "ON",
         "secure_delete": "ON",  # what was deleted is gone from the file, too
         # Each thread has a connection: what a fork of 10,000 messages needs for a moment goes to
-        # the disk, and reads go by the map below.
+        # the disk. A map of the file would be made anew after each write of another connection.
         "temp_store": "FILE",
         "cache_size": -8_000,  # KiB
-        "mmap_size": 128 * 1024 * 1024,
+        "mmap_size": 0,
+        # A write of 25 pages; most are the same ones again, and go to the database once.
+        "wal_autocheckpoint": 4_000,  # pages
         "journal_size_limit": 64 * 1024 * 1024,
     }
     return {

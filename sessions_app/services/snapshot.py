@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
-# What SQLite keeps of pages that were read: of a whole session it would be as much as that holds.
-_FRUGAL = {"mmap_size": 0, "cache_size": -2_000}
+# KiB of pages that SQLite keeps when they were read once: all, of a whole session, is too much.
+_FRUGAL = -2_000
 
 
 @contextmanager
@@ -36,14 +36,9 @@ def read_snapshot() -> Iterator[None]:
 
 @contextmanager
 def _frugal(cursor: Any) -> Iterator[None]:
-    usual = {name: cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in _FRUGAL}
+    usual = cursor.execute("PRAGMA cache_size").fetchone()[0]
     try:
-        _set(cursor, _FRUGAL)
+        cursor.execute(f"PRAGMA cache_size = {_FRUGAL}")
         yield
     finally:
-        _set(cursor, usual)
-
-
-def _set(cursor: Any, pragmas: dict[str, int]) -> None:
-    for name, value in pragmas.items():
-        cursor.execute(f"PRAGMA {name} = {value:d}").fetchall()
+        cursor.execute(f"PRAGMA cache_size = {usual:d}")

@@ -148,7 +148,14 @@ class TestDatabases:
 
 
 EXPECTED: dict[str, dict[str, Any]] = {
-    "sqlite": {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000},
+    "sqlite": {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "busy_timeout": 10_000,
+        "mmap_size": 0,
+        "wal_autocheckpoint": 4_000,
+    },
     "postgresql": {"lock_timeout": "10s", "statement_timeout": "30s", "timezone": "UTC"},
 }
 
