@@ -62,6 +62,14 @@ def install(connection: Any) -> None:
             cursor.execute(f"CREATE TRIGGER IF NOT EXISTS {name} AFTER {body}")
 
 
+def remove_triggers(connection: Any) -> None:
+    """Before a migration that makes one of these tables anew: SQLite refuses to put a table in its
+    place while a trigger names it."""
+    with connection.cursor() as cursor:
+        for name in _TRIGGERS:
+            cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
+
+
 def add_function(connection: Any) -> None:
     """Let a new connection make terms."""
     connection.connection.create_function(_FUNCTION, 1, index_terms, deterministic=True)

@@ -21,6 +21,7 @@ from sessions_app.admin.operations import Fate, Operation
 from sessions_app.admin.session_operations import status_of
 from sessions_app.admin.tabs import Tabs, tabs
 from sessions_app.console import values
+from sessions_app.console.titles import title_for
 from sessions_app.states import ContentPage, SessionStatus
 
 from ..console.durations import is_live, run_status, took
@@ -176,7 +177,7 @@ class RunAdmin(OperatedAdmin):
     @display(description=_("session"))
     def session_page(self, obj: Run) -> Shown:
         page = base.address("sessions_app_session_change", obj.session_id)
-        title = obj.session.title
+        title = title_for(obj.session, obj.viewer)  # type: ignore[attr-defined]
         shown = values.cell(title or obj.session_id)
         return format_html('<a class="{}" href="{}">{}</a>', "" if title else "id", page, shown)
 
@@ -211,5 +212,5 @@ class RunAdmin(OperatedAdmin):
         shown = {"tabs": tabs(request, _TABS)}
         return super().changelist_view(request, shown | (extra_context or {}))
 
-    def caption(self, obj: Run) -> Shown:
+    def caption(self, obj: Run, viewer: object) -> Shown:
         return values.cell(obj.agent_id) if obj.agent_id else ""

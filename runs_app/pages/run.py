@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from sessions_app.admin.base import READ_CONTENT
 from sessions_app.console.registry import register
+from sessions_app.console.titles import READ_CONTENT
 from sessions_app.errors import NotFound
 from sessions_app.pages.base import ConsolePage, Crumb
 from sessions_app.services.content_reads import record_read

@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.base import READ_CONTENT
 from sessions_app.admin.keyset import ID
 from sessions_app.admin.session_operations import status_of
 from sessions_app.api.representations import run_is_alive
 from sessions_app.console.registry import register
+from sessions_app.console.titles import READ_CONTENT, title_for
 from sessions_app.console.values import dollars, visible
 from sessions_app.models import Session
 from sessions_app.pages.base import ConsolePage, Crumb, Tab
@@ -24,6 +24,7 @@ from sessions_app.states import ContentPage, SessionStatus
 
 Promise = Any  # a lazy translation
 _MOST_CHILDREN = 5
+_NAMED_BY = ("session_id", "title", "title_is_said")
 _MOST_DIGITS = 18  # all that fits a column
 
 
@@ -139,13 +140,13 @@ class OfSession(ConsolePage):
         parent = Session.objects.filter(pk=session.parent_session_id)
         children = Session.objects.filter(parent_session=session).order_by("-session_id")
         return {
-            "title": visible(session.title or "") or _("Untitled session"),
+            "title": visible(title_for(session, self.request.user)) or _("Untitled session"),
             "status": status_of(session, now=self.now),
             "is_live": self.is_live,
             "cost": dollars(session.cost_nanousd),
             "operations": admin.page_context(self.request, session)["operations"],
-            "parent": parent.only("session_id", "title").first(),
-            "children": list(children.only("session_id", "title")[: _MOST_CHILDREN + 1]),
+            "parent": parent.only(*_NAMED_BY).first(),
+            "children": list(children.only(*_NAMED_BY)[: _MOST_CHILDREN + 1]),
             "most_children": _MOST_CHILDREN,
             "metadata_url": reverse(
                 "admin:sessions_app_session_download", args=[session.pk, "metadata"]

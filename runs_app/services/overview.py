@@ -131,7 +131,8 @@ def troubled(*, now: datetime, most: int) -> QuerySet[Run]:
     recent = Run.objects.created_since(now - timedelta(days=ATTENTION_DAYS))
     bad = recent.filter(status__in=[RunStatus.FAILED, RunStatus.INTERRUPTED])
     shown = bad.select_related("session").order_by("-run_id")
-    return shown.only("run_id", "status", "agent_id", "ended_at", "session__title")[:most]
+    named_by = ("session__title", "session__title_is_said")
+    return shown.only("run_id", "status", "agent_id", "ended_at", *named_by)[:most]
 
 
 _BY_OUTCOME = (

@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from ..actors import Actor
 from ..console import policy, values
 from ..console.skin import ModelAdmin
+from ..console.titles import READ_CONTENT
 from ..jsontext import JSONText
 from ..services.content_reads import record_read
 from ..states import ContentPage
@@ -28,7 +29,6 @@ from .paging import CappedPaginator
 
 Shown = str | SafeString
 Promise = Any  # a lazy translation
-READ_CONTENT = "sessions_app.read_content"
 
 
 class Listing(ChangeList):
@@ -84,6 +84,13 @@ class ReadOnlyAdmin(ModelAdmin):
         return self.content_page is None or request.user.has_perm(READ_CONTENT)
 
     # --- which rows ---
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Each row knows who looks at it: a column is asked for the row alone."""
+        listing = super().get_changelist_instance(request)
+        for row in listing.result_list:
+            row.viewer = request.user
+        return listing
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return self.listing

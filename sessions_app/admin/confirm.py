@@ -108,8 +108,8 @@ class OperatedAdmin(ReadOnlyAdmin):
     def operation_url(self, operation: Operation) -> str:
         return reverse(f"admin:{self._url_name(operation.name)}")
 
-    def caption(self, obj: Any) -> Shown:
-        """What tells people more than the id."""
+    def caption(self, obj: Any, viewer: Any) -> Shown:
+        """What tells people more than the id, of what this account may see."""
         return ""
 
     # --- the two steps ---
@@ -207,7 +207,7 @@ class OperatedAdmin(ReadOnlyAdmin):
                 "operation": operation,
                 "plan": plan,
                 "rows": [
-                    (self.page_url(obj), obj.pk, self.caption(obj), fate)
+                    (self.page_url(obj), obj.pk, self.caption(obj, request.user), fate)
                     for obj, fate in plan.fates
                 ],
                 "form": form,

@@ -11,6 +11,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
+from ..console.titles import title_for
 from ..models import Session
 from .keyset import NEWER, OLDER
 from .matching import MatchingAdmin
@@ -26,9 +27,10 @@ _COUNTS = (
     *("input_tokens", "output_tokens"),
 )
 _TIMES = ("created_at", "last_activity_at", "expires_at", "closed_at", "expired_at")
-_TEXTS = ("title", "external_id", "agent_id", "user_id")
-COLUMNS = ("session_id", "status", *_TEXTS, "account", *_COUNTS, *_TIMES)
-"""As the API names them; of what sessions contain there is nothing."""
+_TEXTS = ("external_id", "agent_id", "user_id")
+COLUMNS = ("session_id", "status", "title", *_TEXTS, "account", *_COUNTS, *_TIMES)
+"""As the API names them. Of what sessions contain there is nothing, but for who may read it how the
+user of a session without a given title began."""
 
 Cell = str | int
 
@@ -51,7 +53,7 @@ class ExportingAdmin(MatchingAdmin):
         found = self.matching(request).values_list("pk", flat=True)
         keys = list(found[: MOST_EXPORTED + 1])
         more = f"-newest-{MOST_EXPORTED}" if len(keys) > MOST_EXPORTED else ""
-        rows = _rows(keys[:MOST_EXPORTED], now=timezone.now())
+        rows = _rows(keys[:MOST_EXPORTED], request.user, now=timezone.now())
         return StreamingHttpResponse(
             _lines(rows),
             content_type="text/csv; charset=utf-8",
@@ -73,18 +75,19 @@ class ExportingAdmin(MatchingAdmin):
         return f"{url}?{asked.urlencode()}" if asked else url
 
 
-def _rows(keys: list[str], *, now: datetime) -> Iterator[list[Cell]]:
+def _rows(keys: list[str], viewer: Any, *, now: datetime) -> Iterator[list[Cell]]:
     for begin in range(0, len(keys), _AT_ONCE):
         found = Session.objects.filter(pk__in=keys[begin : begin + _AT_ONCE])
         light = found.select_related("account").defer("metadata", "search_text")
         for session in light.order_by("-pk"):
-            yield _row(session, now=now)
+            yield _row(session, viewer, now=now)
 
 
-def _row(session: Session, *, now: datetime) -> list[Cell]:
+def _row(session: Session, viewer: Any, *, now: datetime) -> list[Cell]:
     return [
         session.pk,
         str(status_of(session, now=now)),
+        escaped(title_for(session, viewer)),
         *(escaped(getattr(session, name)) for name in _TEXTS),
         escaped(session.account.get_username()),
         *(getattr(session, name) for name in _COUNTS),

@@ -36,6 +36,8 @@ _MOST_SHOWN = 20
 class Matching(KeysetListing):
     """What the filters of a list find, without a page of it."""
 
+    result_list: Any = ()
+
     def get_results(self, request: HttpRequest) -> None:
         pass
 

@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 
 from ..actors import EVERY_ACCOUNT
 from ..console import values
+from ..console.titles import READ_CONTENT, title_for
 from ..folding import fold
 from ..models import Session
 from ..services.finding import are_many, mentioned_lately
@@ -79,7 +80,7 @@ class SessionAdmin(ExportingAdmin):
     def name(self, obj: Session) -> Shown:
         short = f"{obj.pk[:_SHORT]}…" if len(obj.pk) > _SHORT else obj.pk
         shown = format_html('<span class="id" title="{}">{}</span>', obj.pk, short)
-        return format_html("{}{}", self.caption(obj), shown) if obj.title else shown
+        return format_html("{}{}", self.caption(obj, obj.viewer), shown)  # type: ignore[attr-defined]
 
     @display(description=_("status"))
     def status_now(self, obj: Session) -> Shown:
@@ -106,8 +107,9 @@ class SessionAdmin(ExportingAdmin):
             return values.ago(obj.expired_at or obj.expires_at)
         return values.ago(obj.expires_at if status == SessionStatus.ACTIVE else None)
 
-    def caption(self, obj: Session) -> Shown:
-        return values.cell(obj.title) if obj.title else ""
+    def caption(self, obj: Session, viewer: Any) -> Shown:
+        title = title_for(obj, viewer)
+        return values.cell(title) if title else ""
 
     def seeks(self, term: str) -> bool:
         """Whether it is the beginning of an id: the index of keys finds it."""
@@ -118,7 +120,7 @@ class SessionAdmin(ExportingAdmin):
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:
         term = search_term.strip()
-        if not term or self.seeks(term) or not request.user.has_perm(base.READ_CONTENT):
+        if not term or self.seeks(term) or not request.user.has_perm(READ_CONTENT):
             return super().get_search_results(request, queryset, search_term)
         return self.search(queryset, term, texts=self._in_texts(request, term)), False
 

@@ -135,5 +135,5 @@ class ToolCallAdmin(OperatedAdmin):
         living = ToolCall.objects.readable_by(Actor.operator(request.user))  # type: ignore[arg-type]
         return living.select_related("session")
 
-    def caption(self, obj: ToolCall) -> Shown:
+    def caption(self, obj: ToolCall, viewer: object) -> Shown:
         return values.cell(obj.name)

@@ -50,7 +50,10 @@ class Session(UsageFields):
     agent_id = models.CharField(_("agent"), max_length=255, null=True)
     user_id = models.CharField(_("user"), max_length=255, null=True)
     title = models.CharField(_("title"), max_length=500, null=True)
-    # Title and external id, folded: what `q` looks through, the same on every database.
+    # Nobody gave the title: it is how the user began, which only those see who may read content.
+    title_is_said = models.BooleanField(default=False, editable=False)
+    # A title that was given, and the external id, folded: what `q` looks through, the same on every
+    # database.
     search_text = models.TextField(default="", editable=False)
     status = models.CharField(
         _("status"), max_length=7, choices=SessionStatus, default=SessionStatus.ACTIVE

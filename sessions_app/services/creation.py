@@ -34,6 +34,8 @@ class NewSession:
     agent_id: str | None = None
     user_id: str | None = None
     title: str | None = None
+    title_is_said: bool = False
+    """Whether the title is how the user began, and nobody's choice."""
     external_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     working_memory: Mapping[str, Any] | None = None
@@ -104,6 +106,7 @@ def change(session: Session, changes: SessionChanges, *, now: datetime) -> None:
             _name_once(session, name, changes[name])
     if "title" in changes:
         session.title = clean_string("title", changes["title"])
+        session.title_is_said = False
         index_text(session)
         reindex_title(session)
     if "idle_timeout_seconds" in changes:
@@ -142,6 +145,7 @@ def _build(new: NewSession, actor: Actor, now: datetime) -> Session:
         agent_id=clean_string("agent_id", new.agent_id),
         user_id=clean_string("user_id", new.user_id),
         title=clean_string("title", new.title),
+        title_is_said=new.title_is_said,
         metadata=encode_metadata(new.metadata),
         idle_timeout_seconds=_check_timeout(new.idle_timeout_seconds),
         parent_session_id=_check_parent(new.parent_session_id, actor),

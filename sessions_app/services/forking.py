@@ -89,7 +89,8 @@ def fork(parent: Session, new: NewFork, *, actor: Actor, now: datetime) -> Sessi
 
 
 def _build(parent: Session, new: NewFork, cut: int, now: datetime) -> Session:
-    title = parent.title if new.title is None else clean_string("title", new.title)
+    is_kept = new.title is None
+    title = parent.title if is_kept else clean_string("title", new.title)
     given = parent.metadata if new.metadata is None else encode_metadata(new.metadata)
     made = new_row(
         Session,
@@ -98,6 +99,7 @@ def _build(parent: Session, new: NewFork, cut: int, now: datetime) -> Session:
         agent_id=parent.agent_id,
         user_id=parent.user_id,
         title=title,
+        title_is_said=is_kept and parent.title_is_said,
         metadata=given,
         last_sequence=cut,
         head_sequence=min(parent.head_sequence, cut),

@@ -44,7 +44,7 @@ def blank(session: Session) -> None:
     """Take everything that the client gave out of the row; owner, agent, times and counts stay."""
     for name in _BLANKED:
         setattr(session, name, None)
-    session.metadata, session.search_text = empty_object(), ""
+    session.metadata, session.search_text, session.title_is_said = empty_object(), "", False
     session.working_memory_version = 0
     Usage().store(session)
     MetadataTerm.objects.filter(session=session).delete()

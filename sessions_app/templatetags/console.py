@@ -13,8 +13,9 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from ..console import values
+from ..console import titles, values
 from ..jsontext import JSONText
+from ..models import Session
 
 register = template.Library()
 Shown = str | SafeString
@@ -48,6 +49,12 @@ def moment(value: datetime | None) -> Shown:
 def ago(value: datetime | None) -> Shown:
     """How long ago or ahead: ``{% ago agent_session.last_activity_at %}``."""
     return values.ago(value)
+
+
+@register.filter
+def title_for(session: Session, viewer: Any) -> str:
+    """`titles.title_for`: ``{% with title=run.session|title_for:request.user %}``."""
+    return titles.title_for(session, viewer)
 
 
 @register.simple_tag

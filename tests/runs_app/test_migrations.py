@@ -38,6 +38,23 @@ def test_removed_messages_of_before_were_added_with_the_one_before_them(desk):
     assert list(messages.all()) == [1, None, 3, None]
 
 
+def test_titles_of_before_that_a_user_said_are_found(desk):
+    said, given, own = (
+        desk.open(title=None, external_id="T-5"),
+        desk.open(title="Mend"),
+        desk.open(),
+    )
+    desk.append(said, {"role": "system", "content": "Mend it"}, user("Mend it, please"))
+    for session_id in (given, own):
+        desk.append(session_id, user("Mend it, please"))
+    Session.objects.update(title_is_said=False, search_text="as it was")
+    name = "sessions_app.migrations.0031_mark_titles_that_were_said"
+    import_module(name).mark(apps, None)
+    stored = {row.pk: (row.title_is_said, row.search_text) for row in Session.objects.all()}
+    assert stored.pop(said) == (True, "t-5")
+    assert set(stored.values()) == {(False, "as it was")}
+
+
 def test_items_of_before_are_found_by_their_ids(desk):
     session_id = desk.open()
     items = [

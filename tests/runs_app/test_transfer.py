@@ -142,6 +142,13 @@ class TestARoundTrip:
             told = [[message.body for message in window.messages] for window in windows]
             assert told[0] == told[1]
 
+    @pytest.mark.parametrize(("told", "kept"), [(True, True), (False, False), (..., True)])
+    def test_keeps_who_gave_the_title(self, desk: Desk, golden: str, told: Any, kept: bool) -> None:
+        """A file of before does not tell: then nobody sees it who may not read."""
+        lines = objects(exported(golden))
+        _changed("session", title_is_said=told)(lines)
+        assert imported(desk, joined(lines)).title_is_said is kept
+
     def test_keeps_versions_in_their_order(self, desk: Desk, golden: str) -> None:
         lines = objects(exported(golden))
         last = max(number for number, each in enumerate(lines) if each["object"] == "message")
@@ -401,6 +408,7 @@ _BAD: dict[str, Callable[[list[Any]], int]] = {
     "a time without an offset": _changed("session", created_at="2026-01-01T00:00:00"),
     "a time before all": _changed("session", created_at="0001-01-01T00:00:00Z"),
     "too much metadata": _changed("session", metadata={"x": "y" * 20_000}),
+    "a title that is neither said nor given": _changed("session", title_is_said="x"),
     "a title that is too long": _changed("session", title="x" * 501),
     "counts that do not add up": _changed("session", message_count=1),
     "calls that do not add up": _changed("session", open_tool_call_count=0),

@@ -84,6 +84,7 @@ class TestTheSamples:
         session = Session.objects.get()
         assert session.external_id == "codex:019b2ea4-aaaa-bbbb-cccc-58208e1f0000"
         assert (session.title, session.message_count) == ("Start", 16)
+        assert session.title_is_said
         call = ToolCall.objects.get()
         assert (call.name, call.status) == ("run_shell_command", "SUCCEEDED")
         assert (
@@ -107,6 +108,7 @@ class TestClaudeCode:
         load("claude-code", path, user_id="ada")
         main = Session.objects.get(external_id="claude-code:s1")
         assert (main.title, main.user_id, main.agent_id) == ("Fixing it", "ada", "claude-code")
+        assert not main.title_is_said
         assert Session.objects.get(external_id="claude-code:s1:a1").message_count == 1
         first = Message.objects.get(session=main, sequence=3).body.value
         assert (first["model"], first["client_created_at"]) == ("m", "2026-02-10T21:11:52.438000Z")

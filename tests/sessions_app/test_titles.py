@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from sessions_app.services import SessionChanges
+from sessions_app.services.forking import NewFork
 from tests.domain import Desk, row, user
 
 
@@ -24,6 +25,7 @@ class TestATitle:
         desk.append(session_id, {"role": "assistant", "content": "Hi"}, user("Mend it"))
         desk.append(session_id, user("And now this"))
         assert row(session_id).title == "Mend it"
+        assert row(session_id).title_is_said
 
     def test_that_was_given_stays(self, desk: Desk) -> None:
         session_id = desk.open(title="Given")
@@ -41,11 +43,25 @@ class TestATitle:
         desk.sessions.remove_message(session_id=session_id, sequence=1)
         assert row(session_id).title == ""
 
+    @pytest.mark.parametrize(("title", "is_said"), [(None, True), ("Another", False)])
+    def test_of_a_fork_is_its_parents_or_given(
+        self, desk: Desk, session_id: str, title: str | None, is_said: bool
+    ) -> None:
+        desk.append(session_id, user("Mend it"))
+        made = desk.sessions.fork(session_id=session_id, new=NewFork(title=title))
+        assert (made.title, made.title_is_said) == (title or "Mend it", is_said)
+
+    def test_that_was_said_goes_with_the_session(self, desk: Desk, session_id: str) -> None:
+        desk.append(session_id, user("Mend it"))
+        desk.sessions.delete(session_id=session_id)
+        assert (row(session_id).title, row(session_id).title_is_said) == (None, False)
+
     def test_may_be_given_later(self, desk: Desk, session_id: str) -> None:
         desk.append(session_id, user("Mend it"))
         desk.sessions.update(session_id=session_id, changes=SessionChanges(title="Given"))
         desk.append(session_id, user("And now this"))
         assert row(session_id).title == "Given"
+        assert not row(session_id).title_is_said
 
     @pytest.mark.parametrize(
         ("message", "title"),

@@ -71,6 +71,7 @@ def _session(session: Session, now: datetime) -> dict[str, Any]:
         "agent_id": session.agent_id,
         "user_id": session.user_id,
         "title": session.title,
+        "title_is_said": session.title_is_said,
         "status": status.value,
         "metadata": session.metadata,
         "version": session.version,

@@ -66,6 +66,8 @@ class Parts:
             agent_id=fields.maybe_text("agent_id", longest=_NAME),
             user_id=fields.maybe_text("user_id", longest=_NAME),
             title=fields.maybe_text("title", longest=_TITLE),
+            # A file that does not say so is older: who may not read sees no title then.
+            title_is_said=fields.flag("title_is_said", absent=True),
             status=fields.one_of("status", _STATUSES),
             metadata=metadata,
             version=fields.number("version", low=1),

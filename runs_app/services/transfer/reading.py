@@ -121,6 +121,12 @@ class Fields:
             raise self.refusal(name, f"must be one of {words}")
         return value
 
+    def flag(self, name: str, *, absent: bool) -> bool:
+        value = self._raw.pop(name, absent)
+        if not isinstance(value, bool):
+            raise self.refusal(name, "must be true or false")
+        return value
+
     def number(self, name: str, *, low: int = 0, high: int = MOST) -> int:
         value = self.maybe_number(name, low=low, high=high)
         if value is None:

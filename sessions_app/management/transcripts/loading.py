@@ -105,7 +105,8 @@ class Loader:
         return appended.created_count
 
     def _session(self, conversation: _Conversation, external_id: str) -> str:
-        title = conversation.title or conversation.first_words
+        is_said = not conversation.title
+        title = conversation.first_words if is_said else conversation.title
         session, _ = self.manager.create(
             NewSession(
                 external_id=external_id,
@@ -113,6 +114,7 @@ class Loader:
                 agent_id=self.agent_id or conversation.agent_id,
                 user_id=self.user_id,
                 title=title and title[:_LONGEST_TITLE],
+                title_is_said=is_said,
                 metadata=conversation.metadata,
             )
         )

@@ -9,12 +9,14 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from runs_app.models import Run
 from runs_app.services import RunManager
 from sessions_app.models import BulkMove, BulkTarget, ContentRead, ReadChain, Session, ToolCall
 from sessions_app.services import Actor, SessionManager
+from sessions_app.services.forking import NewFork
 from sessions_app.services.recording import Outcome
 from sessions_app.services.tokens import issue_token
 from sessions_app.states import ToolCallStatus
@@ -30,6 +32,7 @@ from tests.admin_pages import (
 )
 from tests.domain import calling, dump
 from tests.factories import add_messages, make_run, make_session, make_tool_call
+from tests.session_list import LIST
 
 # Django's own pages in the skin, whose scripts evaluate their attributes.
 SKINNED = ("auth_", "password_change", "app_list", "_history")
@@ -124,6 +127,53 @@ def test_whoever_reads_what_was_said_is_written_down(agent):
             assert ContentRead.objects.filter(reader=f"reader-{number}").exists(), name
     assert {"session", "session_memory", "session_raw_file", "session_news", "run"} <= seen
     assert {f"sessions_app_{name}_change" for name in ("message", "toolcall")} <= seen
+
+
+# Where a title stands.
+TITLED = {
+    *("index", "session", "run", "sessions_app_session_changelist", "runs_app_run_changelist"),
+    *("sessions_app_session_export", "sessions_app_session_expire", "sessions_app_session_close"),
+}
+
+
+class TestATitleThatTheUserSaid:
+    @pytest.fixture
+    def whole(self, agent):
+        """A session that is called by what was said, as its fork is; its run has failed."""
+        make_managers()
+        whole = _telling(agent)
+        Session.objects.update(title=SAID, title_is_said=True)
+        RunManager(Actor.account(agent)).fail(run_id=whole.run.pk, error={"type": "x"})
+        SessionManager(Actor.account(agent)).fork(session_id=whole.session.pk, new=NewFork())
+        return whole
+
+    def test_names_it_for_who_may_read(self, entered, agent, whole):
+        assert _showing(SAID, entered("operators"), every_address(whole, agent)) >= TITLED
+
+    def test_is_on_no_page_of_who_manages_without_reading(self, entered, agent, whole):
+        """Nor is anything else that was said."""
+        client = entered("managers")
+        addresses = every_address(whole, agent)
+        fork = whole.session.children.get()
+        addresses["fork"] = reverse("admin:session", args=[fork.pk])
+        assert fork.title == SAID
+        assert _showing(SAID, client, addresses) == set()
+
+    def test_finds_nothing_for_them(self, entered, whole):
+        found = {"managers": 0, "operators": 2}
+        for role, count in found.items():
+            response = entered(role).get(LIST, {"q": SAID})
+            assert len(response.context["cl"].result_list) == count
+
+    def test_leaves_a_title_that_was_given(self, entered, agent, whole):
+        Session.objects.update(title="Refund", title_is_said=False)
+        assert _showing("Refund", entered("managers"), every_address(whole, agent)) >= TITLED
+
+
+def _showing(text, client, addresses):
+    """The names of the addresses whose answers have it."""
+    answers = {name: b"".join(client.get(address)).decode() for name, address in addresses.items()}
+    return {name for name, answer in answers.items() if text in answer}
 
 
 def _telling(agent):

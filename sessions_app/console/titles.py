@@ -1,0 +1,18 @@
+"""Whose title is shown to whom."""
+
+from typing import Any
+
+from ..models import Session
+
+READ_CONTENT = "sessions_app.read_content"
+
+
+def title_for(session: Session, viewer: Any) -> str:
+    """What the session is called as this account may see it; "": by its id.
+
+    A title that nobody gave is how the user began: it is for those who may read what sessions
+    contain (the requirement of roles that manage without reading).
+    """
+    if session.title_is_said and not viewer.has_perm(READ_CONTENT):
+        return ""
+    return session.title or ""
