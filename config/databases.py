@@ -14,10 +14,11 @@ def sqlite_options(*, lock_timeout: int, synchronous: str) -> dict[str, Any]:
         "synchronous": synchronous,
         "foreign_keys": "ON",
         "secure_delete": "ON",  # what was deleted is gone from the file, too
-        # Each thread has a connection: what a fork of 10,000 messages needs for a moment goes to
-        # the disk. A map of the file would be made anew after each write of another connection.
+        # Each thread has a connection, and keeps what it may: little, and what a fork of 10,000
+        # messages needs for a moment goes to the disk. The system has the file in its own memory.
+        # A map of the file would be made anew after each write of another connection.
         "temp_store": "FILE",
-        "cache_size": -8_000,  # KiB
+        "cache_size": -2_000,  # KiB
         "mmap_size": 0,
         # A write of 25 pages; most are the same ones again, and go to the database once.
         "wal_autocheckpoint": 4_000,  # pages

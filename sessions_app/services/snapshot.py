@@ -2,12 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
-
-# KiB of pages that SQLite keeps when they were read once: all, of a whole session, is too much.
-_FRUGAL = -2_000
 
 
 @contextmanager
@@ -26,19 +22,9 @@ def read_snapshot() -> Iterator[None]:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
     else:
-        with connection.cursor() as cursor, _frugal(cursor):
+        with connection.cursor() as cursor:
             cursor.execute("BEGIN DEFERRED")
             try:
                 yield
             finally:
                 cursor.execute("ROLLBACK")
-
-
-@contextmanager
-def _frugal(cursor: Any) -> Iterator[None]:
-    usual = cursor.execute("PRAGMA cache_size").fetchone()[0]
-    try:
-        cursor.execute(f"PRAGMA cache_size = {_FRUGAL}")
-        yield
-    finally:
-        cursor.execute(f"PRAGMA cache_size = {usual:d}")
