@@ -33,7 +33,7 @@ from .session_operations import status_of
 
 # Of an id: its time to the millisecond, and a little more.
 _SHORT = len("sess_") + 12
-NOWHERE = Q(pk__in=())
+ANY_TITLE, NOWHERE = Q(), Q(pk__in=())
 
 
 class SessionAdmin(ExportingAdmin):
@@ -120,21 +120,26 @@ class SessionAdmin(ExportingAdmin):
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:
         term = search_term.strip()
-        if not term or self.seeks(term) or not request.user.has_perm(READ_CONTENT):
+        if not term or self.seeks(term):
             return super().get_search_results(request, queryset, search_term)
-        return self.search(queryset, term, texts=self._in_texts(request, term)), False
+        if request.user.has_perm(READ_CONTENT):
+            return self.search(queryset, term, texts=self._in_texts(request, term)), False
+        return self.search(queryset, term, titles=Q(title_is_said=False)), False
 
-    def search(self, queryset: Any, term: str, *, texts: Q = NOWHERE) -> QuerySet:
-        """By the beginning of an id, else of a user, or by a piece of the folded title or
-        external id; or by what stands in ``texts``."""
+    def search(
+        self, queryset: Any, term: str, *, titles: Q = ANY_TITLE, texts: Q = NOWHERE
+    ) -> QuerySet:
+        """By the beginning of an id, else of a user or an external id, or by a piece of the folded
+        title or external id where the ``titles`` may be known; or by what stands in ``texts``."""
         if self.seeks(term):
             return queryset.with_id_from(term.lower())
         # PostgreSQL cannot even ask for U+0000, and no stored value holds it.
         if "\x00" in term:
             return queryset.none()
         folded = fold(term)
-        named = Q(search_text__contains=folded) | Q(session_id__startswith=folded)
-        return queryset.filter(named | base.beginning_with(("user_id",), term) | texts)
+        named = Q(titles, search_text__contains=folded) | Q(session_id__startswith=folded)
+        names = base.beginning_with(("user_id", "external_id"), term)
+        return queryset.filter(named | names | texts)
 
     def _in_texts(self, request: HttpRequest, term: str) -> Q:
         query = Query.of(term.replace("\x00", ""))

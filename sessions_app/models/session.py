@@ -52,8 +52,7 @@ class Session(UsageFields):
     title = models.CharField(_("title"), max_length=500, null=True)
     # Nobody gave the title: it is how the user began, which only those see who may read content.
     title_is_said = models.BooleanField(default=False, editable=False)
-    # A title that was given, and the external id, folded: what `q` looks through, the same on every
-    # database.
+    # Title and external id, folded: what `q` looks through, the same on every database.
     search_text = models.TextField(default="", editable=False)
     status = models.CharField(
         _("status"), max_length=7, choices=SessionStatus, default=SessionStatus.ACTIVE

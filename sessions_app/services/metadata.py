@@ -63,10 +63,8 @@ def metadata_term(key: str, value: str) -> str:
 
 
 def index_text(session: Session) -> None:
-    """Make ``search_text`` what `q` must find the session by: what its user said is found by the
-    message that says it."""
-    title = None if session.title_is_said else session.title
-    session.search_text = fold("\n".join(filter(None, (title, session.external_id))))
+    """Make ``search_text`` what `q` must find the session by."""
+    session.search_text = fold("\n".join(filter(None, (session.title, session.external_id))))
 
 
 def _as_filter(value: Any) -> str:

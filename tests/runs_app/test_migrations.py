@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from runs_app.management.demo import seed
 from sessions_app.models import Message, Session
+from sessions_app.services.forking import NewFork
 from tests.domain import user
 
 pytestmark = pytest.mark.django_db
@@ -47,12 +48,12 @@ def test_titles_of_before_that_a_user_said_are_found(desk):
     desk.append(said, {"role": "system", "content": "Mend it"}, user("Mend it, please"))
     for session_id in (given, own):
         desk.append(session_id, user("Mend it, please"))
-    Session.objects.update(title_is_said=False, search_text="as it was")
+    early = desk.sessions.fork(session_id=said, new=NewFork(at_sequence=1)).pk
+    Session.objects.update(title_is_said=False)
     name = "sessions_app.migrations.0031_mark_titles_that_were_said"
     import_module(name).mark(apps, None)
-    stored = {row.pk: (row.title_is_said, row.search_text) for row in Session.objects.all()}
-    assert stored.pop(said) == (True, "t-5")
-    assert set(stored.values()) == {(False, "as it was")}
+    found = Session.objects.filter(title_is_said=True)
+    assert set(found.values_list("pk", flat=True)) == {said, early}
 
 
 def test_items_of_before_are_found_by_their_ids(desk):

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from runs_app.models import Run
 from runs_app.services import RunManager
+from sessions_app.folding import fold
 from sessions_app.models import BulkMove, BulkTarget, ContentRead, ReadChain, Session, ToolCall
 from sessions_app.services import Actor, SessionManager
 from sessions_app.services.forking import NewFork
@@ -142,7 +143,7 @@ class TestATitleThatTheUserSaid:
         """A session that is called by what was said, as its fork is; its run has failed."""
         make_managers()
         whole = _telling(agent)
-        Session.objects.update(title=SAID, title_is_said=True)
+        Session.objects.update(title=SAID, title_is_said=True, search_text=fold(SAID))
         RunManager(Actor.account(agent)).fail(run_id=whole.run.pk, error={"type": "x"})
         SessionManager(Actor.account(agent)).fork(session_id=whole.session.pk, new=NewFork())
         return whole
@@ -160,10 +161,12 @@ class TestATitleThatTheUserSaid:
         assert _showing(SAID, client, addresses) == set()
 
     def test_finds_nothing_for_them(self, entered, whole):
-        found = {"managers": 0, "operators": 2}
-        for role, count in found.items():
-            response = entered(role).get(LIST, {"q": SAID})
-            assert len(response.context["cl"].result_list) == count
+        Session.objects.filter(pk=whole.session.pk).update(external_id="T-5")
+        found = {SAID: (0, 2), "T-5": (1, 1), "sesame": (0, 2)}
+        for words, counts in found.items():
+            for role, count in zip(("managers", "operators"), counts, strict=True):
+                response = entered(role).get(LIST, {"q": words})
+                assert len(response.context["cl"].result_list) == count, (words, role)
 
     def test_leaves_a_title_that_was_given(self, entered, agent, whole):
         Session.objects.update(title="Refund", title_is_said=False)
