@@ -90,7 +90,6 @@ def begin(dossier: Dossier, user_id: str, text: str) -> JsonObject:
     return dossier.create_session(
         agent_id=AGENT_ID,
         user_id=user_id,
-        title=text,
         metadata={"project": Path.cwd().name},
         idle_timeout_seconds=IDLE_TIMEOUT_SECONDS,
     )

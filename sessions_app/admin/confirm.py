@@ -108,7 +108,7 @@ class OperatedAdmin(ReadOnlyAdmin):
     def operation_url(self, operation: Operation) -> str:
         return reverse(f"admin:{self._url_name(operation.name)}")
 
-    def caption(self, obj: Any, viewer: Any) -> Shown:
+    def caption(self, obj: Any, viewer: object) -> Shown:
         """What tells people more than the id, of what this account may see."""
         return ""
 

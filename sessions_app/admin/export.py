@@ -29,8 +29,7 @@ _COUNTS = (
 _TIMES = ("created_at", "last_activity_at", "expires_at", "closed_at", "expired_at")
 _TEXTS = ("external_id", "agent_id", "user_id")
 COLUMNS = ("session_id", "status", "title", *_TEXTS, "account", *_COUNTS, *_TIMES)
-"""As the API names them. Of what sessions contain there is nothing, but for who may read it how the
-user of a session without a given title began."""
+"""As the API names them. Of what sessions contain there is nothing; the title: see `title_for`."""
 
 Cell = str | int
 

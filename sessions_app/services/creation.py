@@ -29,13 +29,12 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """What a client says of a session that it creates."""
+    """What a client says of a session that it creates; by `title_is_said` what a loader knows."""
 
     agent_id: str | None = None
     user_id: str | None = None
     title: str | None = None
     title_is_said: bool = False
-    """Whether the title is how the user began, and nobody's choice."""
     external_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     working_memory: Mapping[str, Any] | None = None
@@ -105,8 +104,10 @@ def change(session: Session, changes: SessionChanges, *, now: datetime) -> None:
         if name in changes:
             _name_once(session, name, changes[name])
     if "title" in changes:
-        session.title = clean_string("title", changes["title"])
-        session.title_is_said = False
+        title = clean_string("title", changes["title"])
+        # Who sends back what he has read has not named it.
+        session.title_is_said &= title == session.title
+        session.title = title
         index_text(session)
         reindex_title(session)
     if "idle_timeout_seconds" in changes:
@@ -145,7 +146,7 @@ def _build(new: NewSession, actor: Actor, now: datetime) -> Session:
         agent_id=clean_string("agent_id", new.agent_id),
         user_id=clean_string("user_id", new.user_id),
         title=clean_string("title", new.title),
-        title_is_said=new.title_is_said,
+        title_is_said=bool(new.title) and new.title_is_said,
         metadata=encode_metadata(new.metadata),
         idle_timeout_seconds=_check_timeout(new.idle_timeout_seconds),
         parent_session_id=_check_parent(new.parent_session_id, actor),

@@ -153,6 +153,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "synchronous": 2,
         "foreign_keys": 1,
         "busy_timeout": 10_000,
+        "cache_size": -2_000,
         "mmap_size": 0,
         "wal_autocheckpoint": 4_000,
     },

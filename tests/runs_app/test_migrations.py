@@ -49,11 +49,16 @@ def test_titles_of_before_that_a_user_said_are_found(desk):
     for session_id in (given, own):
         desk.append(session_id, user("Mend it, please"))
     early = desk.sessions.fork(session_id=said, new=NewFork(at_sequence=1)).pk
+    loaded = desk.open(title="Said by a tool", title_is_said=True)
+    call = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "Said by a tool"}
+    desk.append(loaded, {"role": "assistant", "content": [call]})
+    desk.append(loaded, user([result]))
     Session.objects.update(title_is_said=False)
     name = "sessions_app.migrations.0031_mark_titles_that_were_said"
     import_module(name).mark(apps, None)
     found = Session.objects.filter(title_is_said=True)
-    assert set(found.values_list("pk", flat=True)) == {said, early}
+    assert set(found.values_list("pk", flat=True)) == {said, early, loaded}
 
 
 def test_items_of_before_are_found_by_their_ids(desk):

@@ -51,6 +51,12 @@ class TestATitle:
         made = desk.sessions.fork(session_id=session_id, new=NewFork(title=title))
         assert (made.title, made.title_is_said) == (title or "Mend it", is_said)
 
+    def test_that_is_sent_back_as_it_was_is_said_still(self, desk: Desk, session_id: str) -> None:
+        desk.append(session_id, user("Mend it"))
+        for title, is_said in (("Mend it", True), ("Another", False), ("Mend it", False)):
+            desk.sessions.update(session_id=session_id, changes=SessionChanges(title=title))
+            assert row(session_id).title_is_said is is_said
+
     def test_that_was_said_goes_with_the_session(self, desk: Desk, session_id: str) -> None:
         desk.append(session_id, user("Mend it"))
         desk.sessions.delete(session_id=session_id)

@@ -59,15 +59,17 @@ class Parts:
     def session(self, fields: Fields) -> Session:
         """The session's row, but for what is counted."""
         metadata = encode_metadata(fields.take("metadata"))
+        title = fields.maybe_text("title", longest=_TITLE)
+        # A file that does not say so is older: who may not read sees no title then.
+        is_said = fields.flag("title_is_said", absent=True)
         session = new_row(
             Session,
             session_id=self.session_id,
             external_id=fields.maybe_text("external_id", longest=_NAME),
             agent_id=fields.maybe_text("agent_id", longest=_NAME),
             user_id=fields.maybe_text("user_id", longest=_NAME),
-            title=fields.maybe_text("title", longest=_TITLE),
-            # A file that does not say so is older: who may not read sees no title then.
-            title_is_said=fields.flag("title_is_said", absent=True),
+            title=title,
+            title_is_said=bool(title) and is_said,
             status=fields.one_of("status", _STATUSES),
             metadata=metadata,
             version=fields.number("version", low=1),
