@@ -139,8 +139,10 @@ class OfSession(ConsolePage):
         admin: Any = self.site.get_model_admin(Session)
         parent = Session.objects.filter(pk=session.parent_session_id)
         children = Session.objects.filter(parent_session=session).order_by("-session_id")
+        name = title_for(session, self.request.user)
         return {
-            "title": visible(title_for(session, self.request.user)) or _("Untitled session"),
+            "title": visible(name) or _("Untitled session"),
+            "session_name": name,
             "status": status_of(session, now=self.now),
             "is_live": self.is_live,
             "cost": dollars(session.cost_nanousd),

@@ -26,7 +26,7 @@ def name_session(session: Session, drafts: Sequence[Draft]) -> None:
     """
     titles = (title_in(draft.body.value) for draft in drafts if may_name(draft))
     if title := next(filter(None, titles), None):
-        _set_title(session, title, is_said=True)
+        _set_title(session, title)
 
 
 def forget_title(session: Session, messages: Iterable[Message]) -> None:
@@ -35,7 +35,7 @@ def forget_title(session: Session, messages: Iterable[Message]) -> None:
     if not session.title:
         return
     if any(m.role == "user" and title_in(m.body.value) == session.title for m in messages):
-        _set_title(session, None, is_said=False)
+        _set_title(session, None)
         reindex_title(session)
 
 
@@ -44,8 +44,8 @@ def title_in(body: Mapping[str, Any]) -> str:
     return first_words(said_in(body))
 
 
-def _set_title(session: Session, title: str | None, *, is_said: bool) -> None:
-    session.title, session.title_is_said = title, is_said
+def _set_title(session: Session, title: str | None) -> None:
+    session.title, session.title_is_said = title, title is not None
     index_text(session)
     note_session(session, version=session.version)
 

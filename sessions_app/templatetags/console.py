@@ -13,11 +13,12 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from ..console import titles, values
+from ..console import values
+from ..console.titles import title_for
 from ..jsontext import JSONText
-from ..models import Session
 
 register = template.Library()
+register.filter(title_for)
 Shown = str | SafeString
 
 
@@ -49,12 +50,6 @@ def moment(value: datetime | None) -> Shown:
 def ago(value: datetime | None) -> Shown:
     """How long ago or ahead: ``{% ago agent_session.last_activity_at %}``."""
     return values.ago(value)
-
-
-@register.filter
-def title_for(session: Session, viewer: Any) -> str:
-    """`titles.title_for`: ``{% with title=run.session|title_for:request.user %}``."""
-    return titles.title_for(session, viewer)
 
 
 @register.simple_tag
