@@ -19,6 +19,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 # Bytes of the lock file.
 _TURN, _NEXT = 0, 1
@@ -43,34 +44,61 @@ def turn_to_write() -> AbstractContextManager[None]:
     Raises:
         OperationalError: not within DB_LOCK_TIMEOUT.
     """
+    return _its_turn() if takes_turns() else nullcontext()
+
+
+def takes_turns() -> bool:
+    """Whether this thread has to wait for its turn before it writes."""
     connection = connections[DEFAULT_DB_ALIAS]
-    name = str(connection.settings_dict["NAME"])
     has_turn = connection.in_atomic_block or _here.has_turn
-    if connection.vendor != "sqlite" or has_turn or name == ":memory:":
-        return nullcontext()
-    return _its_turn(name)
+    return connection.vendor == "sqlite" and not has_turn and _name(connection) != ":memory:"
 
 
 @contextmanager
-def _its_turn(database: str) -> Iterator[None]:
+def _its_turn() -> Iterator[None]:
     deadline = time.monotonic() + settings.DB_LOCK_TIMEOUT
-    if not _queue.acquire(timeout=settings.DB_LOCK_TIMEOUT):
+    with in_line(deadline), turn_of_this_process(deadline):
+        yield
+
+
+@contextmanager
+def in_line(deadline: float) -> Iterator[None]:
+    """Wait until no other thread of this process is before this one.
+
+    Raises:
+        OperationalError: not until ``deadline`` (of the monotonic clock).
+    """
+    if not _queue.acquire(timeout=max(0, deadline - time.monotonic())):
         raise _locked()
     try:
-        file = _lock_file(database, os.getpid())
-        _take(file, _NEXT, deadline)
-        try:
-            _take(file, _TURN, deadline)
-        finally:
-            _release(file, _NEXT)
-        _here.has_turn = True
-        try:
-            yield
-        finally:
-            _here.has_turn = False
-            _release(file, _TURN)
+        yield
     finally:
         _queue.release()
+
+
+@contextmanager
+def turn_of_this_process(deadline: float) -> Iterator[None]:
+    """Wait until no other process writes; to be called by who is first in line.
+
+    Raises:
+        OperationalError: not until ``deadline``.
+    """
+    file = _lock_file(_name(connections[DEFAULT_DB_ALIAS]), os.getpid())
+    _take(file, _NEXT, deadline)
+    try:
+        _take(file, _TURN, deadline)
+    finally:
+        _release(file, _NEXT)
+    _here.has_turn = True
+    try:
+        yield
+    finally:
+        _here.has_turn = False
+        _release(file, _TURN)
+
+
+def _name(connection: BaseDatabaseWrapper) -> str:
+    return str(connection.settings_dict["NAME"])
 
 
 def _take(file: int, place: int, deadline: float) -> None:

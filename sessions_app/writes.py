@@ -14,15 +14,16 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from psycopg.pq import TransactionStatus
 
 from . import statements
+from .group_commit import commit
 from .rows import instance
 from .statements import Statement
-from .turns import turn_to_write
 
 Row = TypeVar("Row", bound=Model)
 
@@ -108,9 +109,7 @@ def at_once() -> Iterator[None]:
     if connection.vendor == "postgresql":
         _execute(connection, statements.together(collected.statements))
         return
-    with turn_to_write(), transaction.atomic(), connection.cursor() as cursor:
-        for statement in collected.statements:
-            cursor.execute(statement.sql, statement.values)
+    commit(collected.execute)
 
 
 def is_at_once() -> bool:
@@ -128,6 +127,10 @@ class _Collected:
 
     def store(self) -> None:
         """Nothing: all of it is stored at the end."""
+
+    def execute(self, cursor: CursorWrapper) -> None:
+        for statement in self.statements:
+            cursor.execute(statement.sql, statement.values)
 
 
 class _Waiting:

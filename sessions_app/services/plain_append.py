@@ -15,17 +15,18 @@ from functools import cache
 from itertools import chain, takewhile
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 
+from ..group_commit import commit
 from ..ids import new_id
 from ..jsontext import JSONText
 from ..models import IdempotencyRecord, Message, SearchEntry, Session
 from ..models.search import SearchKind
 from ..statements import insertions, stored_moment
 from ..terms import index_terms
-from ..turns import turn_to_write
 from ..usage import NO_USAGE
 from ..writes import new_row
 from .drafts import Draft
@@ -213,7 +214,8 @@ def _in_turn(
     """Returns the session's last sequence and version. Triggers make the entries of the search."""
     now = values["now"]
     values["now"] = stored_moment(now)
-    with turn_to_write(), transaction.atomic(), connection.cursor() as cursor:
+
+    def store(cursor: CursorWrapper) -> tuple[int, int] | None:
         cursor.execute(_FREE, values)
         if (found := cursor.fetchone()) is None:
             return None
@@ -228,7 +230,9 @@ def _in_turn(
             tables.append([record_of(write, _answer(write, values["session_id"], text))])
         for statement in chain.from_iterable(insertions(connection, rows) for rows in tables):
             cursor.execute(statement.sql, statement.values)
-    return last, version
+        return last, version
+
+    return commit(store)
 
 
 def _answer(write: Write, session_id: str, kept: str) -> Answer:
