@@ -22,6 +22,7 @@ from granian import Granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
+from runs_app.management.memory import give_back_memory
 from runs_app.management.processes import Family, end_with_parent
 from runs_app.management.streaming import end_streams_at_stop, send_endless_answers_apart
 from sessions_app.services.tokens import get_or_create_account, issue_token
@@ -219,6 +220,7 @@ def _load_application(parent: int) -> Any:
     end_streams_at_stop()
     # A request's own objects go with their last reference, so there is hardly anything to collect.
     gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTION)
+    give_back_memory()
     return import_string(settings.WSGI_APPLICATION)
 
 

@@ -1,0 +1,178 @@
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, OperationalError, connection, connections, transaction
+from django.db.backends.utils import CursorWrapper
+
+from sessions_app import group_commit
+from sessions_app.group_commit import commit
+from sessions_app.turns import in_line
+from tests.processes import wait_until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has many writers"),
+]
+
+Work = Callable[[CursorWrapper], Any]
+Submit = Callable[..., list[Future[Any]]]
+
+
+def adding(name: str) -> Work:
+    """Of a group, whose name may be there once."""
+
+    def work(cursor: CursorWrapper) -> str:
+        cursor.execute("INSERT INTO auth_group (name) VALUES (%s)", [name])
+        return name
+
+    return work
+
+
+def stored() -> set[str]:
+    return set(Group.objects.values_list("name", flat=True))
+
+
+def soon(seconds: float = 5) -> float:
+    return time.monotonic() + seconds
+
+
+@pytest.fixture(autouse=True)
+def _no_groups() -> None:
+    Group.objects.all().delete()
+
+
+@pytest.fixture
+def submit() -> Iterator[Submit]:
+    """Hand writes over in this order, each in a thread of its own, with its own connection."""
+
+    def in_thread(work: Work) -> Any:
+        try:
+            return commit(work)
+        finally:
+            connections.close_all()
+
+    def start(*works: Work) -> list[Future[Any]]:
+        begun: list[Future[Any]] = []
+        for work in works:
+            begun.append(pool.submit(in_thread, work))
+            wait_until(lambda: len(group_commit._waiting) == len(begun))
+        return begun
+
+    with ThreadPoolExecutor(8) as pool:
+        yield start
+
+
+@pytest.fixture
+def transactions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many writes each transaction was begun for."""
+    sizes: list[int] = []
+    done_together = group_commit._done_together
+
+    def counted(works: Sequence[Work]) -> list[Any]:
+        sizes.append(len(works))
+        return done_together(works)
+
+    monkeypatch.setattr(group_commit, "_done_together", counted)
+    return sizes
+
+
+class TestAGroup:
+    def test_is_what_waits_and_one_transaction(
+        self, submit: Submit, transactions: list[int]
+    ) -> None:
+        with in_line(soon()):
+            writes = submit(adding("a"), adding("b"), adding("c"))
+            assert not stored()
+        assert [write.result() for write in writes] == ["a", "b", "c"]
+        assert stored() == {"a", "b", "c"}
+        assert transactions == [3]
+
+    def test_is_not_answered_before_it_is_committed(self, submit: Submit) -> None:
+        reached, go_on = threading.Event(), threading.Event()
+
+        def held_up(cursor: CursorWrapper) -> None:
+            reached.set()
+            assert go_on.wait(10)
+
+        with in_line(soon()):
+            writes = submit(adding("a"), held_up, adding("b"))
+        assert reached.wait(10)
+        assert not any(write.done() for write in writes)
+        assert not stored()
+        go_on.set()
+        assert [write.result() for write in writes] == ["a", None, "b"]
+
+    def test_does_not_pay_for_an_error_of_one(
+        self, submit: Submit, transactions: list[int]
+    ) -> None:
+        with in_line(soon()):
+            good, twice, bad = submit(adding("a"), adding("b"), adding("b"))
+        assert (good.result(), twice.result()) == ("a", "b")
+        with pytest.raises(IntegrityError, match="name"):
+            bad.result()
+        assert stored() == {"a", "b"}
+        assert transactions == [3, 1, 1, 1]
+
+    def test_does_not_pay_for_what_is_wrong_at_the_commit(self, submit: Submit) -> None:
+        def belongs_to_nobody(cursor: CursorWrapper) -> None:
+            cursor.execute("INSERT INTO auth_user_groups (user_id, group_id) VALUES (0, 0)")
+
+        with in_line(soon()):
+            good, bad = submit(adding("a"), belongs_to_nobody)
+        assert good.result() == "a"
+        with pytest.raises(IntegrityError, match="FOREIGN KEY"):
+            bad.result()
+        assert stored() == {"a"}
+
+    def test_fails_together_where_the_database_fails(
+        self, submit: Submit, transactions: list[int]
+    ) -> None:
+        def meets_a_full_disk(cursor: CursorWrapper) -> None:
+            raise OperationalError("database or disk is full")
+
+        with in_line(soon()):
+            writes = submit(adding("a"), meets_a_full_disk)
+        for write in writes:
+            with pytest.raises(OperationalError, match="full"):
+                write.result()
+        assert not stored()
+        assert transactions == [2]
+
+
+class TestWhoWaitsTooLong:
+    def test_has_written_nothing_and_will_not(self, submit: Submit, settings: Any) -> None:
+        with in_line(soon()):
+            settings.DB_LOCK_TIMEOUT = 0.05
+            (late,) = submit(adding("late"))
+            with pytest.raises(OperationalError, match="locked"):
+                late.result()
+        settings.DB_LOCK_TIMEOUT = 5
+        assert commit(adding("next")) == "next"
+        assert stored() == {"next"}
+
+    def test_waits_for_what_is_being_done_for_it(self, submit: Submit, settings: Any) -> None:
+        reached = threading.Event()
+
+        def takes_long(cursor: CursorWrapper) -> None:
+            reached.set()
+            time.sleep(1.3)
+
+        settings.DB_LOCK_TIMEOUT = 1
+        with in_line(soon()):
+            writes = submit(takes_long, adding("a"))
+        assert reached.wait(10)
+        assert [write.result() for write in writes] == [None, "a"]
+        assert stored() == {"a"}
+
+
+def test_in_a_transaction_it_is_part_of_that() -> None:
+    with transaction.atomic():
+        assert commit(adding("a")) == "a"
+        assert stored() == {"a"}
+        transaction.set_rollback(True)
+    assert not stored()
