@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -16,12 +17,12 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
-from .turns import in_line, takes_turns, turn_of_this_process
+from .turns import database_is_locked, in_line, takes_turns, turn_of_this_process
 
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Write:
     work: Callable[[CursorWrapper], Any]
     outcome: Future[Any] = field(default_factory=Future)
@@ -34,7 +35,7 @@ def commit(work: Callable[[CursorWrapper], Result]) -> Result:
     """Call ``work`` in a transaction, which may be that of other threads' work, too.
 
     Any thread of this process may call it, and again after it was taken back: it may do nothing but
-    execute statements.
+    execute statements, by the cursor that it is given.
 
     Raises:
         OperationalError: the turn did not come within DB_LOCK_TIMEOUT, or the database failed.
@@ -46,40 +47,65 @@ def commit(work: Callable[[CursorWrapper], Result]) -> Result:
     _waiting.append(mine)
     deadline = time.monotonic() + settings.DB_LOCK_TIMEOUT
     try:
-        with in_line(deadline):
-            if not mine.outcome.done():
+        with in_line(deadline, unless=mine.outcome.done) as is_first:
+            if is_first:
                 with turn_of_this_process(deadline):
-                    _settle([*_handed_over()])
-    except OperationalError:
-        if mine.outcome.cancel():
+                    _settle([*_handed_over()], deadline)
+    except BaseException as error:
+        # What was refused must not be done later; what another thread is doing is waited for.
+        if _withdrawn(mine) or not isinstance(error, Exception):
             raise
     return mine.outcome.result()
 
 
+def _withdrawn(write: _Write) -> bool:
+    with suppress(ValueError):
+        _waiting.remove(write)
+    return write.outcome.cancel()
+
+
 def _handed_over() -> Iterator[_Write]:
-    while _waiting:
-        write = _waiting.popleft()
-        if write.outcome.set_running_or_notify_cancel():
-            yield write
+    with suppress(IndexError):  # there is no more, or the last was withdrawn meanwhile
+        while True:
+            write = _waiting.popleft()
+            if write.outcome.set_running_or_notify_cancel():
+                yield write
 
 
-def _settle(writes: Sequence[_Write]) -> None:
-    """Nobody pays for another's error: a group that fails is taken back, and each of it done alone.
-
-    That the database cannot do it now is true for all.
-    """
+def _settle(writes: Sequence[_Write], deadline: float) -> None:
+    """Nobody pays for another's error: a group that fails is taken back, and each of it done alone,
+    as long as there is time."""
     try:
-        results = _done_together([each.work for each in writes])
-    except Exception as error:  # noqa: BLE001 (raised where its result is asked for)
-        if len(writes) == 1 or isinstance(error, OperationalError):
-            for each in writes:
-                each.outcome.set_exception(error)
-        else:
-            for each in writes:
-                _settle([each])
+        if len(writes) > 1 and _settled_together(writes):
+            return
+        for number, write in enumerate(writes):
+            if number and time.monotonic() > deadline:
+                write.outcome.set_exception(database_is_locked())
+            else:
+                _settle_alone(write)
+    finally:
+        for write in writes:
+            if not write.outcome.done():  # this thread is being ended
+                write.outcome.set_exception(OperationalError("interrupted"))
+
+
+def _settled_together(writes: Sequence[_Write]) -> bool:
+    try:
+        results = _done_together([write.work for write in writes])
+    except Exception:  # noqa: BLE001 (whose it is comes out when each is done alone)
+        return False
+    for write, result in zip(writes, results, strict=True):
+        write.outcome.set_result(result)
+    return True
+
+
+def _settle_alone(write: _Write) -> None:
+    try:
+        (result,) = _done_together([write.work])
+    except Exception as error:  # noqa: BLE001 (raised where the result is asked for)
+        write.outcome.set_exception(error)
     else:
-        for each, result in zip(writes, results, strict=True):
-            each.outcome.set_result(result)
+        write.outcome.set_result(result)
 
 
 def _done_together(works: Sequence[Callable[[CursorWrapper], Any]]) -> list[Any]:

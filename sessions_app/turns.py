@@ -11,7 +11,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import chain, repeat
@@ -27,7 +27,33 @@ _TURN, _NEXT = 0, 1
 _SOON_SECONDS, _LATER_SECONDS = 0.00005, 0.001
 _TIMES_SOON = 20
 
-_queue = threading.Lock()
+
+class _Line:
+    """The threads of this process that want to write."""
+
+    def __init__(self) -> None:
+        self._moved = threading.Condition()
+        self._has_first = False
+
+    def join(self, deadline: float, unless: Callable[[], bool]) -> bool:
+        """See `in_line`."""
+        with self._moved:
+            seconds = max(0, deadline - time.monotonic())
+            self._moved.wait_for(lambda: unless() or not self._has_first, seconds)
+            if unless():
+                return False
+            if self._has_first:
+                raise database_is_locked()
+            self._has_first = True
+            return True
+
+    def leave(self) -> None:
+        with self._moved:
+            self._has_first = False
+            self._moved.notify_all()
+
+
+_line = _Line()
 
 
 class _Here(threading.local):
@@ -62,18 +88,19 @@ def _its_turn() -> Iterator[None]:
 
 
 @contextmanager
-def in_line(deadline: float) -> Iterator[None]:
-    """Wait until no other thread of this process is before this one.
+def in_line(deadline: float, *, unless: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+    """Wait until no other thread of this process is before this one: True; or until there is no
+    more reason to wait: False.
 
     Raises:
-        OperationalError: not until ``deadline`` (of the monotonic clock).
+        OperationalError: neither before ``deadline`` (of the monotonic clock).
     """
-    if not _queue.acquire(timeout=max(0, deadline - time.monotonic())):
-        raise _locked()
+    is_first = _line.join(deadline, unless)
     try:
-        yield
+        yield is_first
     finally:
-        _queue.release()
+        if is_first:
+            _line.leave()
 
 
 @contextmanager
@@ -106,7 +133,7 @@ def _take(file: int, place: int, deadline: float) -> None:
     pauses = chain(repeat(_SOON_SECONDS, _TIMES_SOON), repeat(_LATER_SECONDS))
     while not _is_taken(file, place):
         if time.monotonic() > deadline:
-            raise _locked()
+            raise database_is_locked()
         time.sleep(next(pauses))
 
 
@@ -137,5 +164,5 @@ def _lock_file(database: str, process: int) -> int:
     return file
 
 
-def _locked() -> OperationalError:
+def database_is_locked() -> OperationalError:
     return OperationalError("database is locked")

@@ -16,7 +16,6 @@ from itertools import chain, takewhile
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 
@@ -72,7 +71,7 @@ def append_plainly(
     }
     store = _at_once if connection.vendor == "postgresql" else _in_turn
     with suppress(TakenError), judged():
-        taken = store(connection, values, messages, write, kept)
+        taken = store(values, messages, write, kept)
         if taken is not None:
             last, version = taken
             return Appended(messages, len(messages), last_sequence=last, version=version)
@@ -121,7 +120,6 @@ _SEPARATOR = "\x1f"
 
 
 def _at_once(
-    connection: BaseDatabaseWrapper,
     values: dict[str, Any],
     messages: Sequence[Message],
     write: Write | None,
@@ -136,7 +134,7 @@ def _at_once(
         values |= {"digest": write.digest, "fingerprint": write.fingerprint}
         values["status"] = write.status
         values["kept"] = wrap_kept(kept("%1$s", "%2$s", "%3$s"))
-    with connection.cursor() as cursor:
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(_statement(is_keyed=write is not None), values)
         for last, version in cursor.fetchall():
             _number(messages, last, version)
@@ -205,7 +203,6 @@ _RECORD = f"""
 
 
 def _in_turn(
-    connection: BaseDatabaseWrapper,
     values: dict[str, Any],
     messages: Sequence[Message],
     write: Write | None,
@@ -214,6 +211,8 @@ def _in_turn(
     """Returns the session's last sequence and version. Triggers make the entries of the search."""
     now = values["now"]
     values["now"] = stored_moment(now)
+    if write is not None:
+        _ = write.digest, write.fingerprint  # of a large body: computed before any lock is held
 
     def store(cursor: CursorWrapper) -> tuple[int, int] | None:
         cursor.execute(_FREE, values)
@@ -228,7 +227,7 @@ def _in_turn(
         if write is not None:
             text = kept(last - len(messages) + 1, last, version)
             tables.append([record_of(write, _answer(write, values["session_id"], text))])
-        for statement in chain.from_iterable(insertions(connection, rows) for rows in tables):
+        for statement in chain.from_iterable(insertions(cursor.db, rows) for rows in tables):
             cursor.execute(statement.sql, statement.values)
         return last, version
 

@@ -1,5 +1,6 @@
 """An append that needs no decision: it stores what every append would, or nothing at all."""
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -8,18 +9,21 @@ from typing import Any
 import pytest
 import time_machine
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
+from sessions_app import group_commit
 from sessions_app.actors import Actor
 from sessions_app.models import IdempotencyRecord, Message, SearchEntry, Session
 from sessions_app.services import NewSession, SessionManager
 from sessions_app.services.idempotency import Write
 from sessions_app.services.locking import write_transaction
 from sessions_app.services.messages import draft_messages
+from sessions_app.turns import in_line
 from tests.api_client import APIClient
 from tests.domain import NOON, later
 from tests.factories import make_token
+from tests.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("consistent")
 
@@ -113,6 +117,34 @@ def test_is_one_statement_or_few(manager: SessionManager, account: User) -> None
     # SQLite: BEGIN, a look at the session, three tables, COMMIT.
     assert len(captured) == (1 if connection.vendor == "postgresql" else 6)
     assert IdempotencyRecord.objects.get(account=account).session_id == session_id
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="writers of PostgreSQL do not wait")
+def test_of_several_threads_in_one_transaction(manager: SessionManager, account: User) -> None:
+    """Two to one session under keys of their own, and one under a key that is taken already: the
+    group is taken back for that one, and the others are stored once."""
+    session_id = opened(manager)
+    taken, *fresh = (Write(account=account, method="POST", path="/x", key=k) for k in "tab")
+    assert plainly(manager, session_id, write=taken, kept=nothing)
+
+    def append(write: Write) -> Any:
+        try:
+            return plainly(manager, session_id, [HELLO, HELLO], write=write, kept=nothing)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(3) as pool:
+        with in_line(time.monotonic() + 5):
+            writes = [pool.submit(append, write) for write in (fresh[0], taken, fresh[1])]
+            wait_until(lambda: len(group_commit._waiting) == len(writes))
+        done = [write.result() for write in writes]
+    assert done[1] is None
+    ends = [(each.last_sequence, each.version) for each in (done[0], done[2])]
+    assert sorted(ends) == [(3, 3), (5, 4)]
+    assert [*Message.objects.filter(session=session_id).values_list("sequence", flat=True)] == [
+        *range(1, 6)
+    ]
+    assert IdempotencyRecord.objects.filter(account=account).count() == 3
 
 
 class TestDoesNothing:

@@ -1,3 +1,4 @@
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,7 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, OperationalError, connection, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
-from sessions_app import group_commit
+from sessions_app import group_commit, turns
 from sessions_app.group_commit import commit
 from sessions_app.turns import in_line
 from tests.processes import wait_until
@@ -42,8 +43,10 @@ def soon(seconds: float = 5) -> float:
 
 
 @pytest.fixture(autouse=True)
-def _no_groups() -> None:
+def _nothing_before() -> Iterator[None]:
     Group.objects.all().delete()
+    yield
+    assert not group_commit._waiting
 
 
 @pytest.fixture
@@ -94,6 +97,7 @@ class TestAGroup:
 
     def test_is_not_answered_before_it_is_committed(self, submit: Submit) -> None:
         reached, go_on = threading.Event(), threading.Event()
+        outcomes = []
 
         def held_up(cursor: CursorWrapper) -> None:
             reached.set()
@@ -101,8 +105,9 @@ class TestAGroup:
 
         with in_line(soon()):
             writes = submit(adding("a"), held_up, adding("b"))
+            outcomes = [write.outcome for write in group_commit._waiting]
         assert reached.wait(10)
-        assert not any(write.done() for write in writes)
+        assert not any(outcome.done() for outcome in outcomes)
         assert not stored()
         go_on.set()
         assert [write.result() for write in writes] == ["a", None, "b"]
@@ -129,22 +134,61 @@ class TestAGroup:
             bad.result()
         assert stored() == {"a"}
 
-    def test_fails_together_where_the_database_fails(
-        self, submit: Submit, transactions: list[int]
-    ) -> None:
-        def meets_a_full_disk(cursor: CursorWrapper) -> None:
-            raise OperationalError("database or disk is full")
+    def test_does_not_pay_for_what_the_database_cannot_do(self, submit: Submit) -> None:
+        """SQLite calls that an OperationalError, as it does a full disk."""
+
+        def is_no_sql(cursor: CursorWrapper) -> None:
+            cursor.execute("SELEKT 1")
 
         with in_line(soon()):
-            writes = submit(adding("a"), meets_a_full_disk)
+            good, bad = submit(adding("a"), is_no_sql)
+        assert good.result() == "a"
+        with pytest.raises(OperationalError, match="syntax"):
+            bad.result()
+
+    def test_is_not_done_one_by_one_for_longer_than_anybody_waits(
+        self, submit: Submit, transactions: list[int], settings: Any
+    ) -> None:
+        def waits_in_vain(cursor: CursorWrapper) -> None:
+            time.sleep(1.1)
+            raise OperationalError("database is locked")
+
+        settings.DB_LOCK_TIMEOUT = 1
+        with in_line(soon()):
+            writes = submit(waits_in_vain, adding("a"), adding("b"))
         for write in writes:
-            with pytest.raises(OperationalError, match="full"):
+            with pytest.raises(OperationalError, match="locked"):
                 write.result()
+        assert transactions == [3, 1]
         assert not stored()
-        assert transactions == [2]
+
+    def test_is_not_left_waiting_by_a_thread_that_is_ended(self, submit: Submit) -> None:
+        def ends_its_thread(cursor: CursorWrapper) -> None:
+            raise SystemExit
+
+        with in_line(soon()):
+            first, *others = submit(ends_its_thread, adding("a"), adding("b"))
+        ended = [write for write in (first, *others) if isinstance(write.exception(), SystemExit)]
+        told = [write for write in (first, *others) if write not in ended]
+        assert len(ended) == 1
+        assert [str(write.exception()) for write in told] == ["interrupted"] * 2
+        assert not stored()
 
 
-class TestWhoWaitsTooLong:
+class TestWhoseTurnDoesNotCome:
+    def test_has_written_nothing_and_will_not_by_another_fault(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def too_many_files(database: str, process: int) -> int:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(turns, "_lock_file", too_many_files)
+            with pytest.raises(OSError, match="Too many"):
+                commit(adding("refused"))
+        assert commit(adding("next")) == "next"
+        assert stored() == {"next"}
+
     def test_has_written_nothing_and_will_not(self, submit: Submit, settings: Any) -> None:
         with in_line(soon()):
             settings.DB_LOCK_TIMEOUT = 0.05
