@@ -11,6 +11,7 @@ import fcntl
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
@@ -27,33 +28,9 @@ _TURN, _NEXT = 0, 1
 _SOON_SECONDS, _LATER_SECONDS = 0.00005, 0.001
 _TIMES_SOON = 20
 
-
-class _Line:
-    """The threads of this process that want to write."""
-
-    def __init__(self) -> None:
-        self._moved = threading.Condition()
-        self._has_first = False
-
-    def join(self, deadline: float, unless: Callable[[], bool]) -> bool:
-        """See `in_line`."""
-        with self._moved:
-            seconds = max(0, deadline - time.monotonic())
-            self._moved.wait_for(lambda: unless() or not self._has_first, seconds)
-            if unless():
-                return False
-            if self._has_first:
-                raise database_is_locked()
-            self._has_first = True
-            return True
-
-    def leave(self) -> None:
-        with self._moved:
-            self._has_first = False
-            self._moved.notify_all()
-
-
-_line = _Line()
+# The threads of this process that want to write; the first of them may.
+_line: deque[int] = deque()
+_moved = threading.Condition()
 
 
 class _Here(threading.local):
@@ -95,12 +72,20 @@ def in_line(deadline: float, *, unless: Callable[[], bool] = lambda: False) -> I
     Raises:
         OperationalError: neither before ``deadline`` (of the monotonic clock).
     """
-    is_first = _line.join(deadline, unless)
+    me = threading.get_ident()
+    with _moved:
+        _line.append(me)
     try:
+        with _moved:
+            left = max(0, deadline - time.monotonic())
+            if not _moved.wait_for(lambda: unless() or _line[0] == me, left):
+                raise database_is_locked()
+            is_first = not unless()
         yield is_first
     finally:
-        if is_first:
-            _line.leave()
+        with _moved:
+            _line.remove(me)
+            _moved.notify_all()
 
 
 @contextmanager

@@ -97,9 +97,9 @@ def gathering() -> Iterator[None]:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Store what is written inside in a transaction of its own, which begins when all is ready:
-    for rows that are new, so that nothing is read. The lock is held as shortly as can be, and
-    PostgreSQL gets one statement, without BEGIN and COMMIT."""
+    """Store what is written inside in a transaction that begins when all is ready: for rows that
+    are new, so that nothing is read. The lock is held as shortly as can be. PostgreSQL gets one
+    statement, without BEGIN and COMMIT; on SQLite other threads may share it (`group_commit`)."""
     connection = connections[DEFAULT_DB_ALIAS]
     _here.waiting = collected = _Collected(connection)
     try:

@@ -1,6 +1,6 @@
 """Do a write once per ``Idempotency-Key``, and answer its repetitions with the first result.
 
-The record is the transaction's last statement, and its unique key the judge: of two duplicates
+The record is the write's last statement, and its unique key the judge: of two duplicates
 one commits, and the other, at its record or before it, finds that one's and takes everything back
 (report DUP-01). Nearly every key is new, so nothing is looked up before the work.
 """

@@ -1,5 +1,5 @@
 """An append that needs no decision, as most appends are: on PostgreSQL it is one statement, on
-SQLite a transaction of few.
+SQLite few, in a transaction that other threads may share (`sessions_app.group_commit`).
 
 Its messages stand alone (`Draft.stands_alone`), for no run, and its session is alive, without a
 deadline that has passed or a title still to be given, and in nobody's hands. The first statement

@@ -1,13 +1,17 @@
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, connections
 
-from sessions_app.turns import turn_to_write
+from sessions_app import turns
+from sessions_app.turns import in_line, turn_to_write
+from tests.processes import wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -76,6 +80,42 @@ class TestATurn:
         with pytest.raises(ZeroDivisionError), turn_to_write():
             raise ZeroDivisionError
         other("LOCK_EX", TURN)
+
+
+class TestTheLineOfThreads:
+    def test_is_served_in_its_order(self) -> None:
+        served: list[int] = []
+
+        def write(number: int) -> None:
+            with turn_to_write():
+                served.append(number)
+            connections.close_all()
+
+        threads = [Thread(target=write, args=[number]) for number in range(4)]
+        with turn_to_write():
+            for before, thread in enumerate(threads, 1):
+                thread.start()
+                wait_until(lambda before=before: len(turns._line) == before + 1)  # type: ignore[misc]
+            assert served == []
+        for thread in threads:
+            thread.join()
+        assert served == [0, 1, 2, 3]
+
+    def test_is_left_by_who_has_waited_too_long(self) -> None:
+        refused: list[str] = []
+
+        def give_up() -> None:
+            with pytest.raises(OperationalError) as error, in_line(time.monotonic() + 0.05):
+                pass
+            refused.append(str(error.value))
+
+        with in_line(time.monotonic() + 5):
+            thread = Thread(target=give_up)
+            thread.start()
+            thread.join()
+            assert len(turns._line) == 1
+        assert refused == ["database is locked"]
+        require_turn()
 
 
 def test_the_lock_file_belongs_to_whom_the_database_belongs() -> None:
