@@ -78,8 +78,8 @@ def _settle(writes: Sequence[_Write], deadline: float) -> None:
     try:
         if len(writes) > 1 and _settled_together(writes):
             return
-        for number, write in enumerate(writes):
-            if number and time.monotonic() > deadline:
+        for write in writes:
+            if len(writes) > 1 and time.monotonic() > deadline:
                 write.outcome.set_exception(database_is_locked())
             else:
                 _settle_alone(write)

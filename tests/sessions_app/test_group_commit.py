@@ -159,7 +159,7 @@ class TestAGroup:
         for write in writes:
             with pytest.raises(OperationalError, match="locked"):
                 write.result()
-        assert transactions == [3, 1]
+        assert transactions == [3]
         assert not stored()
 
     def test_is_not_left_waiting_by_a_thread_that_is_ended(self, submit: Submit) -> None:
