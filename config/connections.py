@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.core.signals import got_request_exception, request_started
-from django.db import NotSupportedError, close_old_connections, connections, reset_queries
+from django.db import NotSupportedError, connections
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 from psycopg.abc import PQGen
@@ -26,16 +26,10 @@ _GRACE_SECONDS = 5
 # When a thread has looked last; one that serves no requests never has.
 _looked = threading.local()
 
-# What Django looks for at the beginning of a request, it has found at the end of the last one.
-request_started.disconnect(close_old_connections)
-if not settings.DEBUG:  # then there is no list of queries to empty
-    request_started.disconnect(reset_queries)
-
 
 @receiver(request_started, dispatch_uid="config.drop_dead_connections")
 def drop_dead_connections(**_: Any) -> None:
-    """Close this thread's connection if it failed, and nothing has told so at its request's end; or
-    if the database has ended it; so that a new one is opened.
+    """Close this thread's connection if the database has ended it, so that a new one is opened.
 
     An idle connection has nothing to read but the server's farewell: to look for it once a second
     costs no query, as Django's own check (CONN_HEALTH_CHECKS) does at every request.
@@ -45,11 +39,8 @@ def drop_dead_connections(**_: Any) -> None:
         return
     _looked.at = now
     for connection in connections.all(initialized_only=True):
-        if connection.in_atomic_block:
-            continue
-        connection.close_if_unusable_or_obsolete()
         driver = connection.connection
-        if connection.vendor != "postgresql" or driver is None:
+        if connection.vendor != "postgresql" or driver is None or connection.in_atomic_block:
             continue
         if driver.closed or _has_news(driver.fileno()):
             connection.close()

@@ -217,21 +217,6 @@ class DomainView(APIView):
         self._untie()
         return self.finalize_response(request, response, *args, **kwargs)
 
-    def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
-        """APIView's, with parts that are made once for a kind of view: they keep no state."""
-        context = self.get_parser_context(request)
-        return Request(request, parser_context=context, **self._parts())
-
-    @classmethod
-    @cache
-    def _parts(cls) -> dict[str, Any]:
-        view = cls()
-        return {
-            "parsers": view.get_parsers(),
-            "authenticators": view.get_authenticators(),
-            "negotiator": view.get_content_negotiator(),
-        }
-
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """APIView's, without the choice of a format and a version: there is one of each."""
         self.perform_authentication(request)

@@ -29,10 +29,6 @@ class _Headers(ResponseHeaders):
     def __contains__(self, name: object) -> bool:
         return str(name).lower() in self._store
 
-    def setdefault(self, name: str, value: Any) -> None:
-        if name.lower() not in self._store:
-            self[name] = value
-
     def items(self) -> Any:
         return self._store.values()
 

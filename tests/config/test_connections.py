@@ -50,11 +50,6 @@ class TestAConnection:
         module.drop_dead_connections()
         assert process_id() == first
 
-    def test_that_was_left_without_autocommit_is_closed(self) -> None:
-        connection.set_autocommit(False)
-        module.drop_dead_connections()
-        assert connection.connection is None
-
     def test_is_not_looked_at_again_so_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         module.drop_dead_connections()
         monkeypatch.setattr(module, "SURE_FOR_SECONDS", 60)
