@@ -13,11 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
-from .turns import database_is_locked, in_line, takes_turns, turn_of_this_process
+from .turns import (
+    database_is_locked,
+    end_of_patience,
+    in_line,
+    takes_turns,
+    turn_of_this_process,
+)
 
 Result = TypeVar("Result")
 
@@ -45,7 +50,7 @@ def commit(work: Callable[[CursorWrapper], Result]) -> Result:
         return _done_together([work])[0]
     mine = _Write(work)
     _waiting.append(mine)
-    deadline = time.monotonic() + settings.DB_LOCK_TIMEOUT
+    deadline = end_of_patience()
     try:
         with in_line(deadline, unless=mine.outcome.done) as is_first:
             if is_first:
@@ -76,10 +81,11 @@ def _settle(writes: Sequence[_Write], deadline: float) -> None:
     """Nobody pays for another's error: a group that fails is taken back, and each of it done alone,
     as long as there is time."""
     try:
-        if len(writes) > 1 and _settled_together(writes):
+        is_group = len(writes) > 1
+        if is_group and _settled_together(writes):
             return
         for write in writes:
-            if len(writes) > 1 and time.monotonic() > deadline:
+            if is_group and time.monotonic() > deadline:
                 write.outcome.set_exception(database_is_locked())
             else:
                 _settle_alone(write)

@@ -57,9 +57,14 @@ def takes_turns() -> bool:
     return connection.vendor == "sqlite" and not has_turn and _name(connection) != ":memory:"
 
 
+def end_of_patience() -> float:
+    """Until when a thread that asks now waits for its turn, by the monotonic clock."""
+    return time.monotonic() + settings.DB_LOCK_TIMEOUT
+
+
 @contextmanager
 def _its_turn() -> Iterator[None]:
-    deadline = time.monotonic() + settings.DB_LOCK_TIMEOUT
+    deadline = end_of_patience()
     with in_line(deadline), turn_of_this_process(deadline):
         yield
 

@@ -97,7 +97,6 @@ class TestAGroup:
 
     def test_is_not_answered_before_it_is_committed(self, submit: Submit) -> None:
         reached, go_on = threading.Event(), threading.Event()
-        outcomes = []
 
         def held_up(cursor: CursorWrapper) -> None:
             reached.set()
