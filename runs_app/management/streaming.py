@@ -49,6 +49,11 @@ class _Protocol:
         self.response_bytes = protocol.response_bytes
 
     def response_iter(self, status: int, headers: list[tuple[str, str]], body: Any) -> None:
+        if not getattr(body.inner, "streaming", True):
+            content = body.inner.content
+            body.close()
+            self.response_bytes(status, headers, content)
+            return
         send = self._protocol.response_iter
         if not getattr(body.inner, "is_endless", False):
             send(status, headers, body)

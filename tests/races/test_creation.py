@@ -1,0 +1,140 @@
+"""Creations of several threads, stored together."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection, connections
+
+from sessions_app import group_commit, writes
+from sessions_app.models import IdempotencyRecord, MetadataTerm, SearchEntry, Session, SessionEvent
+from sessions_app.turns import in_line
+from tests.api_client import APIClient
+from tests.factories import make_token
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.usefixtures("consistent")
+
+# In what is given, what is equal and what is absent all differ.
+BODIES: list[dict[str, Any]] = [
+    {"agent_id": "one", "user_id": "u", "title": "The first", "metadata": {"a": 1, "b": "x"}},
+    {"agent_id": "one", "idle_timeout_seconds": 60},
+    {"title": 'Quoted "\\" 中文 🙂 %s', "metadata": {"a": 1}},
+    {},
+]
+
+
+@pytest.fixture
+def token(account: User) -> str:
+    token = make_token(account=account)
+    APIClient(token).get("/sessions")  # makes the document, which no two threads can make at once
+    return token
+
+
+def create(token: str, body: dict[str, Any], key: str) -> Any:
+    """In a thread of its own, with its own connection."""
+    try:
+        return APIClient(token).post("/sessions", body, Idempotency_Key=key)
+    finally:
+        connections.close_all()
+
+
+@pytest.fixture
+def group() -> Iterator[Any]:
+    """Sends requests that wait for each other, and gives their answers in this order."""
+
+    def send(token: str, *requests: tuple[dict[str, Any], str]) -> list[Any]:
+        with in_line(time.monotonic() + 5):
+            begun = []
+            for body, key in requests:
+                begun.append(pool.submit(create, token, body, key))
+                wait_until(lambda: len(group_commit._waiting) == len(begun))
+        return [each.result() for each in begun]
+
+    with ThreadPoolExecutor(8) as pool:
+        yield send
+
+
+_OF_EVENT = ("subject", "from_status", "to_status", "actor_type", "actor_id", "session_version")
+
+
+def stored(session_id: str) -> list[Any]:
+    """All of a session but what names it and says when."""
+    session = Session.objects.values().get(pk=session_id)
+    names = {"session_id", "event_digest", "expires_at"}
+    rest = {
+        name: value
+        for name, value in session.items()
+        if name not in names and not name.endswith("_at")
+    }
+    return [
+        rest,
+        session["expires_at"] and session["expires_at"] - session["created_at"],
+        sorted(MetadataTerm.objects.filter(session=session_id).values_list("digest", flat=True)),
+        [*SearchEntry.objects.filter(session=session_id).values_list("kind", "account_id")],
+        [*SessionEvent.objects.filter(session=session_id).values_list("sequence", *_OF_EVENT)],
+        IdempotencyRecord.objects.filter(session=session_id).count(),
+    ]
+
+
+class TestAGroup:
+    def test_stores_what_each_would_store_alone(self, token: str, group: Any) -> None:
+        alone = [create(token, body, f"alone {n}") for n, body in enumerate(BODIES)]
+        together = group(token, *((body, f"group {n}") for n, body in enumerate(BODIES)))
+        for one, other in zip(alone, together, strict=True):
+            assert other.status_code == 201
+            ids = [answer.json()["session_id"] for answer in (one, other)]
+            assert stored(ids[1]) == stored(ids[0])
+
+    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite gets one for each table")
+    def test_is_one_statement_of_one_text_whatever_is_equal_in_it(
+        self, token: str, group: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another text would have to be planned."""
+        texts: list[str] = []
+        execute = writes._execute
+
+        def watched(connection: Any, statement: Any) -> None:
+            texts.append(statement.sql)
+            execute(connection, statement)
+
+        monkeypatch.setattr(writes, "_execute", watched)
+        for number, titles in enumerate([["same"] * 2, ["one", "other"], ["one", "two", "three"]]):
+            bodies = [({"title": title}, f"{number} {n}") for n, title in enumerate(titles)]
+            assert {answer.status_code for answer in group(token, *bodies)} == {201}
+            assert len(texts) == number + 1
+        assert len({*texts}) == 1
+
+
+class TestOfOneKey:
+    def test_one_is_done_and_the_others_get_its_answer(self, token: str, group: Any) -> None:
+        requests = [({"title": "a"}, "same"), ({"title": "b"}, "other"), ({"title": "a"}, "same")]
+        first, other, second = group(token, *requests)
+        assert [each.status_code for each in (first, other, second)] == [201] * 3
+        assert first.json() == second.json()
+        assert other.json()["session_id"] != first.json()["session_id"]
+        replayed = [each.headers.get("Idempotency-Replayed") for each in (first, other, second)]
+        assert replayed == [None, None, "true"]
+        assert Session.objects.count() == 2
+
+
+class TestWhatMayHaveBeenStored:
+    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite is in the process")
+    def test_is_not_stored_again(
+        self, token: str, group: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The connection is lost after the commit: nobody knows, so everybody is told."""
+        store = writes._stored_as_one
+
+        def loses_the_answer(collected: Sequence[Any]) -> list[None]:
+            store(collected)
+            connections["default"].connection.close()
+            raise OperationalError("the connection is lost")
+
+        monkeypatch.setattr(writes, "_stored_as_one", loses_the_answer)
+        answers = group(token, ({"title": "a"}, "1"), ({"title": "b"}, "2"))
+        assert [answer.status_code for answer in answers] == [503, 503]
+        assert {session.title for session in Session.objects.all()} == {"a", "b"}
