@@ -231,13 +231,9 @@ _GIVEN, _DIFFERENT, _NO_CONSTANT = "%s", "each", object()
 
 def _place(column: list[Any]) -> str:
     """What stands in the text for a column: what most rows are made with stands there itself, for
-    the driver keeps no statement of more than 50 parameters.
-
-    One value for all rows is one object: whether those of several clients are equal must not make
-    another text, which is to be planned.
-    """
+    the driver keeps no statement of more than 50 parameters."""
     first = column[0]
-    if len({*map(id, column)}) > 1:
+    if column.count(first) < len(column):
         return _DIFFERENT
     if first is None:
         return "NULL"

@@ -52,14 +52,9 @@ def turn_to_write() -> AbstractContextManager[None]:
 
 def takes_turns() -> bool:
     """Whether this thread has to wait for its turn before it writes."""
-    return connections[DEFAULT_DB_ALIAS].vendor == "sqlite" and may_wait_in_line()
-
-
-def may_wait_in_line() -> bool:
-    """Whether there are other threads to wait for, and none of them waits for what this one has."""
     connection = connections[DEFAULT_DB_ALIAS]
     has_turn = connection.in_atomic_block or _here.has_turn
-    return not has_turn and _name(connection) != ":memory:"
+    return connection.vendor == "sqlite" and not has_turn and _name(connection) != ":memory:"
 
 
 def end_of_patience() -> float:
@@ -98,18 +93,13 @@ def in_line(deadline: float, *, unless: Callable[[], bool] = lambda: False) -> I
             _moved.notify_all()
 
 
-def turn_of_this_process(deadline: float) -> AbstractContextManager[None]:
-    """Wait until no other process writes; to be called by who is first in line. Where there are
-    many writers it is nobody's turn, and there is nothing to wait for.
+@contextmanager
+def turn_of_this_process(deadline: float) -> Iterator[None]:
+    """Wait until no other process writes; to be called by who is first in line.
 
     Raises:
         OperationalError: not until ``deadline``.
     """
-    return _turn_of_this_process(deadline) if takes_turns() else nullcontext()
-
-
-@contextmanager
-def _turn_of_this_process(deadline: float) -> Iterator[None]:
     file = _lock_file(_name(connections[DEFAULT_DB_ALIAS]), os.getpid())
     _take(file, _NEXT, deadline)
     try:

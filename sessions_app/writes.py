@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache, partial
-from itertools import chain
 from typing import Any, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -51,11 +50,8 @@ def insert(rows: Sequence[Model], *, or_update: Sequence[str] = ()) -> None:
     if not rows:
         return
     connection, write = _writing()
-    if isinstance(_here.waiting, _Collected) and not or_update:
-        _here.waiting.insert(rows)
-    else:
-        for statement in statements.insertions(connection, rows, or_update=or_update):
-            write(statement)
+    for statement in statements.insertions(connection, rows, or_update=or_update):
+        write(statement)
     for row in rows:
         row._state.adding, row._state.db = False, connection.alias
 
@@ -101,10 +97,9 @@ def gathering() -> Iterator[None]:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Store the rows that are inserted inside in a transaction that begins when all is ready: so
-    nothing may be read or changed. The lock is held as shortly as can be, and other threads may
-    share it (`group_commit`). PostgreSQL gets one statement for all of them, without BEGIN and
-    COMMIT."""
+    """Store what is written inside in a transaction that begins when all is ready: for rows that
+    are new, so that nothing is read. The lock is held as shortly as can be. PostgreSQL gets one
+    statement, without BEGIN and COMMIT; on SQLite other threads may share it (`group_commit`)."""
     connection = connections[DEFAULT_DB_ALIAS]
     _here.waiting = collected = _Collected(connection)
     try:
@@ -112,9 +107,9 @@ def at_once() -> Iterator[None]:
     finally:
         _here.waiting = None
     if connection.vendor == "postgresql":
-        commit(collected, together=_stored_as_one)
-    else:
-        commit(partial(_execute_all, collected.statements()))
+        _execute(connection, statements.together(collected.statements))
+        return
+    commit(collected.execute)
 
 
 def is_at_once() -> bool:
@@ -127,31 +122,15 @@ class _Collected:
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection = connection
-        self.rows: dict[type[Model], list[Model]] = {}
-
-    def insert(self, rows: Sequence[Model]) -> None:
-        self.rows.setdefault(type(rows[0]), []).extend(rows)
-
-    def add(self, statement: Statement) -> None:
-        raise NotImplementedError("only new rows can be stored at once")
+        self.statements: list[Statement] = []
+        self.add = self.statements.append
 
     def store(self) -> None:
         """Nothing: all of it is stored at the end."""
 
-    def statements(self) -> list[Statement]:
-        ready = (statements.insertions(self.connection, rows) for rows in self.rows.values())
-        return [*chain.from_iterable(ready)]
-
-
-def _stored_as_one(collected: Sequence[_Collected]) -> list[None]:
-    """What several threads have to store, by one statement of this thread's connection: the rows of
-    a table stand in it together."""
-    mine = _Collected(connections[DEFAULT_DB_ALIAS])
-    for each in collected:
-        for rows in each.rows.values():
-            mine.insert(rows)
-    _execute(mine.connection, statements.together(mine.statements()))
-    return [None] * len(collected)
+    def execute(self, cursor: CursorWrapper) -> None:
+        for statement in self.statements:
+            cursor.execute(statement.sql, statement.values)
 
 
 class _Waiting:
@@ -241,11 +220,6 @@ def _writing() -> tuple[BaseDatabaseWrapper, Callable[[Statement], Any]]:
 
 def _execute(connection: BaseDatabaseWrapper, statement: Statement) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(statement.sql, statement.values)
-
-
-def _execute_all(ready: Sequence[Statement], cursor: CursorWrapper) -> None:
-    for statement in ready:
         cursor.execute(statement.sql, statement.values)
 
 

@@ -1,22 +1,25 @@
 """Creations of several threads, stored together."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection, connections
+from django.db import connection, connections
 
-from sessions_app import group_commit, writes
+from sessions_app import group_commit
 from sessions_app.models import IdempotencyRecord, MetadataTerm, SearchEntry, Session, SessionEvent
 from sessions_app.turns import in_line
 from tests.api_client import APIClient
 from tests.factories import make_token
 from tests.processes import wait_until
 
-pytestmark = pytest.mark.usefixtures("consistent")
+pytestmark = [
+    pytest.mark.usefixtures("consistent"),
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="creations of PostgreSQL do not wait"),
+]
 
 # In what is given, what is equal and what is absent all differ.
 BODIES: list[dict[str, Any]] = [
@@ -80,61 +83,21 @@ def stored(session_id: str) -> list[Any]:
     ]
 
 
-class TestAGroup:
-    def test_stores_what_each_would_store_alone(self, token: str, group: Any) -> None:
-        alone = [create(token, body, f"alone {n}") for n, body in enumerate(BODIES)]
-        together = group(token, *((body, f"group {n}") for n, body in enumerate(BODIES)))
-        for one, other in zip(alone, together, strict=True):
-            assert other.status_code == 201
-            ids = [answer.json()["session_id"] for answer in (one, other)]
-            assert stored(ids[1]) == stored(ids[0])
-
-    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite gets one for each table")
-    def test_is_one_statement_of_one_text_whatever_is_equal_in_it(
-        self, token: str, group: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Another text would have to be planned."""
-        texts: list[str] = []
-        execute = writes._execute
-
-        def watched(connection: Any, statement: Any) -> None:
-            texts.append(statement.sql)
-            execute(connection, statement)
-
-        monkeypatch.setattr(writes, "_execute", watched)
-        for number, titles in enumerate([["same"] * 2, ["one", "other"], ["one", "two", "three"]]):
-            bodies = [({"title": title}, f"{number} {n}") for n, title in enumerate(titles)]
-            assert {answer.status_code for answer in group(token, *bodies)} == {201}
-            assert len(texts) == number + 1
-        assert len({*texts}) == 1
+def test_a_group_stores_what_each_would_store_alone(token: str, group: Any) -> None:
+    alone = [create(token, body, f"alone {n}") for n, body in enumerate(BODIES)]
+    together = group(token, *((body, f"group {n}") for n, body in enumerate(BODIES)))
+    for one, other in zip(alone, together, strict=True):
+        assert other.status_code == 201
+        ids = [answer.json()["session_id"] for answer in (one, other)]
+        assert stored(ids[1]) == stored(ids[0])
 
 
-class TestOfOneKey:
-    def test_one_is_done_and_the_others_get_its_answer(self, token: str, group: Any) -> None:
-        requests = [({"title": "a"}, "same"), ({"title": "b"}, "other"), ({"title": "a"}, "same")]
-        first, other, second = group(token, *requests)
-        assert [each.status_code for each in (first, other, second)] == [201] * 3
-        assert first.json() == second.json()
-        assert other.json()["session_id"] != first.json()["session_id"]
-        replayed = [each.headers.get("Idempotency-Replayed") for each in (first, other, second)]
-        assert replayed == [None, None, "true"]
-        assert Session.objects.count() == 2
-
-
-class TestWhatMayHaveBeenStored:
-    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite is in the process")
-    def test_is_not_stored_again(
-        self, token: str, group: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The connection is lost after the commit: nobody knows, so everybody is told."""
-        store = writes._stored_as_one
-
-        def loses_the_answer(collected: Sequence[Any]) -> list[None]:
-            store(collected)
-            connections["default"].connection.close()
-            raise OperationalError("the connection is lost")
-
-        monkeypatch.setattr(writes, "_stored_as_one", loses_the_answer)
-        answers = group(token, ({"title": "a"}, "1"), ({"title": "b"}, "2"))
-        assert [answer.status_code for answer in answers] == [503, 503]
-        assert {session.title for session in Session.objects.all()} == {"a", "b"}
+def test_of_one_key_one_is_done_and_the_others_get_its_answer(token: str, group: Any) -> None:
+    requests = [({"title": "a"}, "same"), ({"title": "b"}, "other"), ({"title": "a"}, "same")]
+    first, other, second = group(token, *requests)
+    assert [each.status_code for each in (first, other, second)] == [201] * 3
+    assert first.json() == second.json()
+    assert other.json()["session_id"] != first.json()["session_id"]
+    replayed = [each.headers.get("Idempotency-Replayed") for each in (first, other, second)]
+    assert replayed == [None, None, "true"]
+    assert Session.objects.count() == 2
