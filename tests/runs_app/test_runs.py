@@ -53,7 +53,7 @@ OUTCOMES: dict[Any, Any] = {
     **{("cancel", s): "CANCELLED" for s in ("PENDING", "RUNNING", "WAITING", "INTERRUPTED")},
 }
 REFUSALS: dict[Any, Any] = {
-    **{(name, status): RunEnded for name in MOVES for status in FINAL},
+    **{(name, status): RunEnded for name in MOVES for status in sorted(FINAL)},
     **{(name, "INTERRUPTED"): RunInterrupted for name in ("start", "wait", "complete")},
     ("start", "RUNNING"): InvalidTransition,
     ("start", "WAITING"): InvalidTransition,
