@@ -1,5 +1,6 @@
 """The database that tests run on, and accounts that talk to the API."""
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -64,6 +65,11 @@ LONG = ("tests/test_demo.py", "tests/sessions_app/test_plans_at_size.py")
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: no use in looking for garbage in it."""
+    gc.freeze()
 
 
 class _ByLiveServer(LoadGroupScheduling):
