@@ -50,6 +50,7 @@ class _Protocol:
 
     def response_iter(self, status: int, headers: list[tuple[str, str]], body: Any) -> None:
         if not getattr(body.inner, "streaming", True):
+            # In one piece: the server need not come back for the next.
             content = body.inner.content
             body.close()
             self.response_bytes(status, headers, content)
