@@ -51,9 +51,10 @@ class _Protocol:
     def response_iter(self, status: int, headers: list[tuple[str, str]], body: Any) -> None:
         if not getattr(body.inner, "streaming", True):
             # In one piece: the server need not come back for the next.
-            content = body.inner.content
-            body.close()
-            self.response_bytes(status, headers, content)
+            try:
+                self.response_bytes(status, headers, body.inner.content)
+            finally:
+                body.close()  # PEP 3333: whatever became of it
             return
         send = self._protocol.response_iter
         if not getattr(body.inner, "is_endless", False):
