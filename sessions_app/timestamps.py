@@ -3,7 +3,6 @@ from a datetime, or from a database's text of one."""
 
 import re
 from datetime import UTC, datetime
-from functools import lru_cache
 
 _RFC3339 = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
@@ -37,12 +36,6 @@ def rfc3339(moment: datetime | str) -> str:
         if _has_microseconds(moment):
             return f"{moment[:10]}T{moment[11:26]}Z"
         moment = _of_column(moment)
-    return _written(moment)
-
-
-@lru_cache(maxsize=64)
-def _written(moment: datetime) -> str:
-    """What one write makes has mostly one time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 

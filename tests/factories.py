@@ -19,8 +19,9 @@ from sessions_app.models import (
     SessionEvent,
     ToolCall,
 )
-from sessions_app.services import Actor, NewSession, SessionManager, tokens
+from sessions_app.services import Actor, NewSession, SessionManager
 from sessions_app.services.purge import purged_models
+from sessions_app.services.tokens import issue_token
 from tests.tampering import owner_of_the_tables
 
 _NEVER_AGAIN = datetime(2999, 1, 1, tzinfo=UTC)
@@ -28,24 +29,16 @@ _NEVER_AGAIN = datetime(2999, 1, 1, tzinfo=UTC)
 
 def make_account(name: str = "agent", *, permissions: Sequence[str] = ()) -> User:
     """A service account; ``permissions`` are code names."""
-    found = User.objects.filter(username=name).first()
-    user = found or User.objects.create(username=name)
-    if permissions:
-        user.user_permissions.add(*Permission.objects.filter(codename__in=permissions))
+    user, _ = User.objects.get_or_create(username=name)
+    user.user_permissions.add(*Permission.objects.filter(codename__in=permissions))
     return user
 
 
 def make_token(*, account: User) -> str:
-    """A token whose use no request notes, however long it is used: that would be a changed row.
-
-    What `issue_token` makes for a new account, without a look at what the account may already:
-    thousands of tests begin with it.
-    """
-    account.groups.add(tokens._agents())
-    _, token = AccessToken.objects.create(
-        user=account, name="test", expiry=None, last_used_at=_NEVER_AGAIN
-    )
-    return str(token)
+    """A token whose use no request notes, however long it is used: that would be a changed row."""
+    token = issue_token(account=account, name="test")
+    AccessToken.objects.filter(user=account).update(last_used_at=_NEVER_AGAIN)
+    return token
 
 
 def make_session(*, account: User, now: datetime | None = None, **fields: Any) -> Session:

@@ -1,20 +1,18 @@
 """Creations of several threads, stored together."""
 
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, connections
+from django.db import connection
 
-from sessions_app import group_commit
 from sessions_app.models import IdempotencyRecord, MetadataTerm, SearchEntry, Session, SessionEvent
 from sessions_app.turns import in_line
 from tests.api_client import APIClient
 from tests.factories import make_token
-from tests.processes import wait_until
+from tests.handing_over import threads
 
 pytestmark = [
     pytest.mark.usefixtures("consistent"),
@@ -38,27 +36,15 @@ def token(account: User) -> str:
 
 
 def create(token: str, body: dict[str, Any], key: str) -> Any:
-    """In a thread of its own, with its own connection."""
-    try:
-        return APIClient(token).post("/sessions", body, Idempotency_Key=key)
-    finally:
-        connections.close_all()
+    return APIClient(token).post("/sessions", body, Idempotency_Key=key)
 
 
-@pytest.fixture
-def group() -> Iterator[Any]:
-    """Sends requests that wait for each other, and gives their answers in this order."""
-
-    def send(token: str, *requests: tuple[dict[str, Any], str]) -> list[Any]:
+def create_together(token: str, *requests: tuple[dict[str, Any], str]) -> list[Any]:
+    """The answers to requests that wait for each other, in their order."""
+    with threads() as hand_over:
         with in_line(time.monotonic() + 5):
-            begun = []
-            for body, key in requests:
-                begun.append(pool.submit(create, token, body, key))
-                wait_until(lambda: len(group_commit._waiting) == len(begun))
+            begun = hand_over(*(partial(create, token, body, key) for body, key in requests))
         return [each.result() for each in begun]
-
-    with ThreadPoolExecutor(8) as pool:
-        yield send
 
 
 _OF_EVENT = ("subject", "from_status", "to_status", "actor_type", "actor_id", "session_version")
@@ -83,18 +69,18 @@ def stored(session_id: str) -> list[Any]:
     ]
 
 
-def test_a_group_stores_what_each_would_store_alone(token: str, group: Any) -> None:
+def test_a_group_stores_what_each_would_store_alone(token: str) -> None:
     alone = [create(token, body, f"alone {n}") for n, body in enumerate(BODIES)]
-    together = group(token, *((body, f"group {n}") for n, body in enumerate(BODIES)))
+    together = create_together(token, *((body, f"group {n}") for n, body in enumerate(BODIES)))
     for one, other in zip(alone, together, strict=True):
         assert other.status_code == 201
         ids = [answer.json()["session_id"] for answer in (one, other)]
         assert stored(ids[1]) == stored(ids[0])
 
 
-def test_of_one_key_one_is_done_and_the_others_get_its_answer(token: str, group: Any) -> None:
+def test_of_one_key_one_is_done_and_the_others_get_its_answer(token: str) -> None:
     requests = [({"title": "a"}, "same"), ({"title": "b"}, "other"), ({"title": "a"}, "same")]
-    first, other, second = group(token, *requests)
+    first, other, second = create_together(token, *requests)
     assert [each.status_code for each in (first, other, second)] == [201] * 3
     assert first.json() == second.json()
     assert other.json()["session_id"] != first.json()["session_id"]

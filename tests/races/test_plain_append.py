@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 import time_machine
 from django.contrib.auth.models import User
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from sessions_app import group_commit
 from sessions_app.actors import Actor
 from sessions_app.models import IdempotencyRecord, Message, SearchEntry, Session
 from sessions_app.services import NewSession, SessionManager
@@ -23,7 +23,7 @@ from sessions_app.turns import in_line
 from tests.api_client import APIClient
 from tests.domain import NOON, later
 from tests.factories import make_token
-from tests.processes import wait_until
+from tests.handing_over import threads
 
 pytestmark = pytest.mark.usefixtures("consistent")
 
@@ -128,15 +128,11 @@ def test_of_several_threads_in_one_transaction(manager: SessionManager, account:
     assert plainly(manager, session_id, write=taken, kept=nothing)
 
     def append(write: Write) -> Any:
-        try:
-            return plainly(manager, session_id, [HELLO, HELLO], write=write, kept=nothing)
-        finally:
-            connections.close_all()
+        return plainly(manager, session_id, [HELLO, HELLO], write=write, kept=nothing)
 
-    with ThreadPoolExecutor(3) as pool:
+    with threads() as hand_over:
         with in_line(time.monotonic() + 5):
-            writes = [pool.submit(append, write) for write in (fresh[0], taken, fresh[1])]
-            wait_until(lambda: len(group_commit._waiting) == len(writes))
+            writes = hand_over(*(partial(append, write) for write in (fresh[0], taken, fresh[1])))
         done = [write.result() for write in writes]
     assert done[1] is None
     ends = [(each.last_sequence, each.version) for each in (done[0], done[2])]

@@ -2,18 +2,19 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import IntegrityError, OperationalError, connection, connections, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from sessions_app import group_commit, turns
 from sessions_app.group_commit import commit
 from sessions_app.turns import in_line
-from tests.processes import wait_until
+from tests.handing_over import threads
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -51,23 +52,9 @@ def _nothing_before() -> Iterator[None]:
 
 @pytest.fixture
 def submit() -> Iterator[Submit]:
-    """Hand writes over in this order, each in a thread of its own, with its own connection."""
-
-    def in_thread(work: Work) -> Any:
-        try:
-            return commit(work)
-        finally:
-            connections.close_all()
-
-    def start(*works: Work) -> list[Future[Any]]:
-        begun: list[Future[Any]] = []
-        for work in works:
-            begun.append(pool.submit(in_thread, work))
-            wait_until(lambda: len(group_commit._waiting) == len(begun))
-        return begun
-
-    with ThreadPoolExecutor(8) as pool:
-        yield start
+    """Hand writes over in this order."""
+    with threads() as hand_over:
+        yield lambda *works: hand_over(*(partial(commit, work) for work in works))
 
 
 @pytest.fixture
