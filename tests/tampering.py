@@ -25,20 +25,24 @@ def tables_can_be_emptied() -> Iterator[None]:
     """Django empties all tables after a test that commits."""
     flush = BaseDatabaseOperations.execute_sql_flush
 
-    def flush_all(self: Any, statements: list[str]) -> None:
-        vendor = self.connection.vendor
-        if vendor == "postgresql":
-            # For few rows: TRUNCATE begins new files for each table and index, and waits for them.
-            tables = self.connection.introspection.django_table_names(
-                only_existing=True, include_views=False
-            )
-            deleting = [f'DELETE FROM "{table}"' for table in tables]
-            flush(self, ["SET LOCAL session_replication_role = replica", *deleting])
-        elif statements:
-            away, back = append_only.removing(vendor), append_only.installing(vendor)
-            flush(self, [*away, *statements, *back])
+    def deleting(_: Any, style: Any, tables: list[str], **__: Any) -> list[str]:
+        # For few rows: TRUNCATE begins new files for each table and index, and waits for them.
+        deletions = [f'DELETE FROM "{table}"' for table in tables]
+        return ["SET LOCAL session_replication_role = replica", *deletions]
 
-    with mock.patch.object(BaseDatabaseOperations, "execute_sql_flush", flush_all):
+    def without_triggers(self: Any, statements: list[str]) -> None:
+        vendor = self.connection.vendor
+        if statements:
+            flush(
+                self, [*append_only.removing(vendor), *statements, *append_only.installing(vendor)]
+            )
+
+    patch = (
+        mock.patch.object(type(connection.ops), "sql_flush", deleting)
+        if connection.vendor == "postgresql"
+        else mock.patch.object(BaseDatabaseOperations, "execute_sql_flush", without_triggers)
+    )
+    with patch:
         yield
 
 
